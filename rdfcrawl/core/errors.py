@@ -141,6 +141,7 @@ class Reason(StrEnum):
     PAGING_LOOP = "paging_loop"
     INCOMPLETE = "incomplete"
     WAY_FAILED = "way_failed"
+    COPY_KEPT = "copy_kept"
     # the crawl
     LEASES_LOST = "leases_lost"
     BAD_RECORD = "bad_record"
@@ -217,7 +218,7 @@ MAY_PASS: Final = frozenset(
         *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED),
         *(Reason.UNREACHABLE, Reason.TIMEOUT),
         *(Reason.TLS, Reason.ROBOTS_UNREACHABLE, Reason.HOST_BUSY, Reason.BAD_HTTP),
-        *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY),
+        *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY, Reason.COPY_KEPT),
     }
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
@@ -364,6 +365,9 @@ class HeldBack(RdfcrawlError):
 _MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
 
 
+MAX_APART: Final = 100  # of a document; further ones are counted by reason
+
+
 class FaultLog:
     """The faults of a document by reason: their number, and the first detail."""
 
@@ -394,8 +398,10 @@ class FaultLog:
         apart: bool = False,
         part: str = "",
     ) -> None:
-        """Count a fault; with `apart`, there is one fault per detail."""
+        """Count a fault; with `apart`, there is one per detail, up to `MAX_APART`."""
         key = (reason, detail if apart else "")
+        if len(self._faults) >= MAX_APART and key not in self._faults:
+            key = (reason, "")
         known = self._faults.get(key)
         if known is None:
             self._faults[key] = Fault(reason, one_line(detail), count, part)

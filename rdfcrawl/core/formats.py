@@ -25,13 +25,14 @@ class Format:
     """One way to publish RDF."""
 
     name: str  # as in its specification
-    media_types: tuple[str, ...]  # accepted ones, the registered one first
+    media_types: tuple[str, ...]  # accepted ones, the registered one first; or none
     extensions: tuple[str, ...]  # of file names, without the dot, the usual one first
     family: Family = "text"  # which sniffing always detects
     parser: RdfFormat | None = None  # of pyoxigraph; None for other readers
     # Dotted name of our reader, imported on first use. It takes a file in UTF-8,
     # `limits` and `log`, and yields statements.
     reader: str = ""
+    has_base: bool = False  # the reader also takes `base`, the URL of the document
     is_line_based: bool = False  # one statement per line: any line can be dropped
     # Reading can continue after an invalid statement without inventing statements.
     is_resumable: bool = False
@@ -40,7 +41,12 @@ class Format:
 
 N_TRIPLES = Format(
     name="N-Triples",
-    media_types=("application/n-triples", "text/x-ntriples", "text/ntriples"),
+    media_types=(
+        "application/n-triples",
+        "text/x-ntriples",
+        "text/ntriples",
+        "text/n-triples",
+    ),
     extensions=("nt", "ntriples"),
     parser=RdfFormat.N_TRIPLES,
     is_line_based=True,
@@ -48,7 +54,7 @@ N_TRIPLES = Format(
 )
 N_QUADS = Format(
     name="N-Quads",
-    media_types=("application/n-quads", "text/x-nquads", "text/nquads"),
+    media_types=("application/n-quads", "text/x-nquads", "text/nquads", "text/n-quads"),
     extensions=("nq", "nquads"),
     parser=RdfFormat.N_QUADS,
     is_line_based=True,
@@ -66,7 +72,7 @@ TURTLE = Format(
 # statements into the default graph.
 TRIG = Format(
     name="TriG",
-    media_types=("application/trig", "application/x-trig"),
+    media_types=("application/trig", "application/x-trig", "text/trig"),
     extensions=("trig",),
     parser=RdfFormat.TRIG,
     has_graphs=True,
@@ -80,7 +86,12 @@ N3 = Format(
 )
 RDF_XML = Format(
     name="RDF/XML",
-    media_types=("application/rdf+xml", "text/rdf+xml", "application/owl+xml"),
+    media_types=(
+        "application/rdf+xml",
+        "text/rdf+xml",
+        "application/owl+xml",
+        "text/rdf",
+    ),
     extensions=("rdf", "owl", "rdfs"),
     parser=RdfFormat.RDF_XML,
     family="xml",
@@ -120,6 +131,22 @@ HEXTUPLES = Format(
     family="json",
     has_graphs=True,
 )
+DCAT_US = Format(  # known by its content only
+    name="DCAT-US",
+    media_types=(),
+    extensions=(),
+    reader="rdfcrawl.rdf.data_json.read_data_json",
+    has_base=True,
+    family="json",
+)
+OAI_PMH = Format(  # known by its content only
+    name="OAI-PMH",
+    media_types=(),
+    extensions=(),
+    reader="rdfcrawl.rdf.oai_pmh.read_oai_pmh",
+    has_base=True,
+    family="xml",
+)
 HDT = Format(
     name="HDT",
     media_types=("application/vnd.hdt", "application/x-hdt"),
@@ -136,7 +163,7 @@ HTML = Format(
 
 FORMATS = (
     *(N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD),
-    *(TRIX, RDF_JSON, HEXTUPLES, HDT, HTML),
+    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, OAI_PMH, HDT, HTML),
 )
 
 
@@ -149,6 +176,9 @@ class PackingKind(StrEnum):
     ZSTD = "zstd"
     BROTLI = "brotli"
     LZ4 = "lz4"
+    LZMA = "lzma"
+    LZIP = "lzip"
+    COMPRESS = "compress"
     ZIP = "zip"
     TAR = "tar"
     SEVEN_ZIP = "7z"
@@ -158,6 +188,10 @@ _SHORT_FOR_TAR = {
     "tgz": PackingKind.GZIP,
     "tbz2": PackingKind.BZIP2,
     "tbz": PackingKind.BZIP2,
+    "tb2": PackingKind.BZIP2,
+    "tlz": PackingKind.LZIP,
+    "tlz4": PackingKind.LZ4,
+    "taz": PackingKind.COMPRESS,
     "txz": PackingKind.XZ,
     "tzst": PackingKind.ZSTD,
 }
@@ -168,6 +202,9 @@ _PACKING_BY_EXTENSION = {
     "zst": PackingKind.ZSTD,
     "br": PackingKind.BROTLI,
     "lz4": PackingKind.LZ4,
+    "lzma": PackingKind.LZMA,
+    "lz": PackingKind.LZIP,
+    "z": PackingKind.COMPRESS,
     "zip": PackingKind.ZIP,
     "tar": PackingKind.TAR,
     "7z": PackingKind.SEVEN_ZIP,

@@ -39,7 +39,8 @@ _RDF: Final = (
 )
 # Parsed by our own, slower parsers; rarely served without one of the above.
 _RARE: Final = ", ".join(
-    ["text/n3;q=0.7", *(f"{x.media_types[0]};q=0.6" for x in FORMATS if x.reader)]
+    ["text/n3;q=0.7"]
+    + [f"{x.media_types[0]};q=0.6" for x in FORMATS if x.reader and x.media_types]
 )
 
 ACCEPT: Final = {

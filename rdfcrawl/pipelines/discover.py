@@ -122,11 +122,19 @@ class DiscoverPipeline:
             judged = await self._links.add_links(document, links, is_last=is_last)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
-        if document.record.task is not None and self._fetches is not None:
-            self._fetches.note(document)
+        if document.record.task is not None or document.is_deleted:
+            self._note_fetch(document)
         if self._copies.has_limits:
             self._copies.note(document)
         return document
+
+    def _note_fetch(self, document: Document) -> None:
+        if self._fetches is None:
+            return
+        if document.record.task is not None:
+            self._fetches.note(document)
+        else:
+            self._fetches.forget(document.url)
 
     def _discovery_of(self, document: Document) -> DocumentDiscovery:
         """Return the discoverer of a document, cached by profile."""
@@ -144,6 +152,8 @@ class DiscoverPipeline:
         if found.not_rdf:
             self._links.rejected.no_rdf += len(found.not_rdf)
             self._links.note_decision(Decision.NO_RDF, found.not_rdf, document.url)
+        if found.withdrawn:
+            document.withdrawn += found.withdrawn
         if follow_ups := found.follow_ups:
             judged = await self._links.add_follow_ups(document, follow_ups)
             document.n_follow_ups += len(follow_ups)

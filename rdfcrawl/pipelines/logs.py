@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from scrapy.exceptions import NotConfigured
 
@@ -38,19 +38,27 @@ class SegmentPipeline(DurablePipeline):
         folder: of the crawl, shared by its workers.
         limits: of each segment.
         stats: of the crawl.
+        form: `nq` for N-Quads, `txt` for other lines.
     """
 
     def __init__(
-        self, folder: Path, limits: SegmentLimits, stats: StatsCollector
+        self,
+        folder: Path,
+        limits: SegmentLimits,
+        stats: StatsCollector,
+        form: Literal["nq", "txt"] = "nq",
     ) -> None:
         self._folder, self._limits, self._stats = folder, limits, stats
+        self._form = form
         self._segments: QuadSegments
         self._counts: Counter[str] = Counter()  # since the last report
 
     def open(self, worker: str) -> None:
         """Repair the segments of dead workers, and open those of this one."""
         recover(self._folder)
-        self._segments = QuadSegments(self._folder, worker, self._limits)
+        self._segments = QuadSegments(
+            self._folder, worker, self._limits, form=self._form
+        )
         self._is_open = True
 
     def write_document(self, quads: bytes) -> None:
@@ -77,7 +85,7 @@ class LinkLogPipeline(SegmentPipeline):
 
     def __init__(self, options: SpiderOptions, stats: StatsCollector) -> None:
         crawl = options.crawl
-        super().__init__(crawl.paths.links, crawl.stores.segments, stats)
+        super().__init__(crawl.paths.links, crawl.stores.segments, stats, "txt")
         self._worker, self._most = crawl.worker, options.extract.most_outlinks
 
     @classmethod
@@ -131,7 +139,7 @@ class DecisionLogPipeline(SegmentPipeline):
 
     def __init__(self, spider: HarvestingSpider, stats: StatsCollector) -> None:
         crawl = spider.options.crawl
-        super().__init__(crawl.paths.decisions, crawl.stores.segments, stats)
+        super().__init__(crawl.paths.decisions, crawl.stores.segments, stats, "txt")
         self._spider = spider
 
     @classmethod

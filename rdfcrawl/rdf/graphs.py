@@ -31,6 +31,11 @@ _has_no_graph = re.compile(
     rb"(?:<[^>\n]*+>|_:[^ \n]++"
     rb'|"(?>[^"\\\n]++|\\.)*+"(?:@[^ \n]++|\^\^<[^>\n]*+>)?) \.\n)*+'
 ).fullmatch
+# The same, each with a graph.
+_all_have_graphs = re.compile(
+    rb'(?:[^ \n]++ [^ \n]++ (?:[^ "\n]++|"(?>[^"\\\n]++|\\.)*+"[^ \n]*+)'
+    rb" [^ \n]++ \.\n)*+"
+).fullmatch
 
 _SUBJECT = rb"(?:<[^ ]*>|_:[^ ]+)"
 _OBJECT = (
@@ -132,8 +137,21 @@ class GraphNames:
             # Lines contain no line feed: all matches are line ends.
             statements = lines.split(b" .\n")
             return self._tail.join(statements), len(statements) - 1
+        if _all_have_graphs(lines) and self._admits_all(lines):
+            return lines, lines.count(b"\n")
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
         return b"".join(placed), len(placed)
+
+    def _admits_all(self, lines: bytes) -> bool:
+        """Return whether the graphs of statements that all name one may be written."""
+        if self._trust == "all":
+            return True
+        first = lines[: lines.find(b" .\n")].rpartition(b" ")[2]
+        names = {first}
+        if lines.count(b" %s .\n" % first) != lines.count(b"\n"):
+            statements = lines.split(b" .\n")
+            names = {each.rpartition(b" ")[2] for each in statements if each}
+        return all(self._tail_of(name) is not self._tail for name in names)
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")
@@ -143,15 +161,15 @@ class GraphNames:
             return line[:-3] + self._tail
         if self._trust == "all":
             return line
-        tail = self._known.get(last)
-        if tail is None:
-            tail = self._judge(last)
+        tail = self._tail_of(last)
         if tail is self._tail:
             self._log.note(Reason.FOREIGN_GRAPH, f"statements in graph {last.decode()}")
         return statement + tail
 
-    def _judge(self, name: bytes) -> bytes:
+    def _tail_of(self, name: bytes) -> bytes:
         """Return the end of lines in a named graph."""
+        if (tail := self._known.get(name)) is not None:
+            return tail
         if self._rule is None:
             self._rule = GraphRule(self._url, self._trust)
         is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())

@@ -22,13 +22,14 @@ from rdfcrawl.rdf.text import BLOCK_BYTES
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
 
-# In place of an entity that is not declared: a noncharacter (Unicode 23.7).
-NO_TEXT: Final = "\ufdd1"
+# In place of an entity that is not declared: a surrogate, which no text has.
+NO_TEXT: Final = "\udfff"
 _NAME: Final = r"[^\W\d][^\s<>/=\"'&]*+"
 _OTHER = re.compile(
     r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(?P<text>.*?)\]\]>"
     r"|<!(?!--|\[)(?P<declared>(?>[^\[\]<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
-    r"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+[^<>]*+)>",
+    r"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|<\?(?>.*?\?>|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    r"[^<>]*+)>",
     re.DOTALL,
 )
 _TAG = re.compile(
@@ -50,6 +51,11 @@ _REFERENCE = re.compile(r"&(?:#(\d{1,9}|x[0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64}
 _SPACE: Final = str.maketrans("\t\n\r", "   ")
 _XML_NAMES: Final = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 _ENTITY = re.compile(r"<!ENTITY\s+(?P<name>\S+)\s+\"(?P<value>[^\"]*+)\"")
+_DEFAULTS = re.compile(r"<!ATTLIST\s+(?P<element>[^\s>]++)(?P<attributes>[^<>]*+)>")
+_DEFAULT = re.compile(
+    r"\s(?P<name>[^\s\"'()|]++)\s+(?:[A-Z]++|\([^()]*+\))\s+(?:#FIXED\s+)?"
+    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)')"
+)
 _MAX_TAG_CHARS: Final = 4 * 2**20
 _AHEAD_CHARS: Final = 2**20  # known before a tag is taken for a bad one
 _SURROGATES: Final = (0xD800, 0xDFFF)
@@ -59,7 +65,7 @@ _MAX_GROWTH: Final = 16
 _MIN_GROWTH_CHARS: Final = 2**20
 
 
-class Aside(str):
+class CommentText(str):
     """A comment or processing instruction, with its delimiters."""
 
     __slots__ = ()
@@ -79,7 +85,7 @@ class StartTag(NamedTuple):
     qualified_attributes: dict[str, str]
 
 
-class Markup:
+class MarkupScanner:
     """Scanner of a document in UTF-8; `is_cut` if it ends within an element."""
 
     def __init__(self, file: BinaryIO, log: FaultLog) -> None:
@@ -93,6 +99,7 @@ class Markup:
         self._namespaces = {"xml": XML}
         self._names: dict[str, tuple[str, str, str]] = {}
         self._entities: dict[str, str] = {}
+        self._defaults: dict[str, dict[str, str]] = {}  # of the attributes of elements
         self._entity_depth = self._n_chars = self._n_expanded = 0
         self._is_leaf = False  # the last tag was a start tag
         self.is_cut = False
@@ -153,7 +160,7 @@ class Markup:
         if found["declared"]:
             self._declare(found["declared"])
         elif found[0][2] != "[":
-            return (Aside(found[0]),)
+            return (CommentText(found[0]),)
         return ()
 
     def _skip_tag(self) -> None:
@@ -188,7 +195,7 @@ class Markup:
         self._n_lines_at = self._at
 
     def _note(self, reason: Reason, detail: str) -> None:
-        self._log.note(reason, f"{self.place()}{detail}")
+        self._log.note(reason, f"{self.place()}{detail.replace(NO_TEXT, '?')}")
 
     # -- tags ----------------------------------------------------------------------
 
@@ -202,6 +209,9 @@ class Markup:
                 return (True,)
             return self._end_tag(name)
         pairs = self._attributes(text) if "=" in text or text.strip() else {}
+        if name in self._defaults:
+            pairs = self._defaults[name] | pairs
+            text += "xmlns"
         before = None
         if "xmlns" in text:
             declared = [x for x in pairs if x == "xmlns" or x.startswith("xmlns:")]
@@ -300,6 +310,10 @@ class Markup:
     def _declare(self, text: str) -> None:
         for found in _ENTITY.finditer(text):
             self._entities.setdefault(found["name"], found["value"])
+        for found in _DEFAULTS.finditer(text):
+            known = self._defaults.setdefault(found["element"], {})
+            for each in _DEFAULT.finditer(found["attributes"]):
+                known.setdefault(each["name"], each["double"] or each["single"] or "")
 
     def _expanded(self, text: str) -> str:
         if self._entity_depth > _MAX_ENTITY_DEPTH:

@@ -1,4 +1,4 @@
-r"""Mend one statement of Turtle or TriG that the strict parser refused.
+r"""Mend one statement of Turtle, TriG or N3 that the strict parser refused.
 
 The result is text for the strict parser. A bad term becomes `BAD`, an IRI that no
 document uses: the statements with it are left out, and the others stay. The tokens
@@ -11,40 +11,41 @@ the start of a statement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.core.namespaces import OWL, RDF
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import OWL
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.lenient import GOOD_STRING
+from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, TermMender, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
+    BEGIN,
     BROKEN_STRING,
+    CLEAR_STATEMENT,
     DIRECTIVE,
+    FRAGMENT,
     GRAPH_NAME,
+    IRI_END,
     KEYWORDS,
-    LABEL,
     LINE,
-    LOCAL,
-    LOCAL_ESCAPE,
     MARKUP,
     MAX_OPEN_CHARS,
     MORE_WORDS,
     NUMBER,
     PLAIN_SPACE,
+    PREFIX,
     PREFIX_NAME,
     SCHEME,
     START,
-    TAIL,
     THREE_TERMS,
     TOKEN,
     TWO_TERMS,
     UP_TO_DELIMITER,
+    VERSION,
 )
 
-BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
 _MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
 _CLOSERS: Final = {
     b"[": b"]",
@@ -62,7 +63,10 @@ _ROLES: Final = (
     {"iri", "verb"},
     *({"iri", "blank", "literal"}, {"iri", "blank"}, {"iri", "blank", "literal"}),
 )
-_BAD_TERM: Final = (BAD, "bad")
+_KEYWORDS: Final = {
+    VERB: (b"is", b"has", b"@is", b"@has", b"@a"),
+    OBJECT: (b"of", b"@of"),
+}
 
 
 class MendedStatement(NamedTuple):
@@ -87,33 +91,31 @@ class _Frame:
 
 
 @dataclass(eq=False)
-class StatementMender:
+class StatementMender(TermMender):
     """Mender of the statement that begins at an offset of the text.
 
     Attributes:
-        bad: a reason for each term that is left out.
         skipped: a reason for each piece of text that is left out.
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
+        declared: prefix that strict text cannot declare, and its IRI.
         is_outside: a directive or quad, which belongs to no open graph.
         is_cut: the text ended within the statement.
+        n_cut: the last ones of `bad`, which are due to this end.
     """
 
-    text: bytes
-    at: int
-    prefixes: Mapping[str, str]
-    log: FaultLog
     is_in_graph: bool = False
-    has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
-    bad: list[str] = field(default_factory=list, init=False)
+    n_cut: int = field(default=0, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
+    declared: tuple[str, str] | None = field(default=None, init=False)
     _out: list[bytes] = field(default_factory=list, init=False)
     _graph: bytes | None = field(default=None, init=False)
     _is_done: bool = field(default=False, init=False)
     _has_break: bool = field(default=False, init=False)  # before the token
     _end_of_word: int = field(default=0, init=False)
+    _end_of_term: int = field(default=-1, init=False)
     _names_reifier: bool = field(default=False, init=False)
     _has_content: bool = field(default=False, init=False)  # of `[ ]` as subject
 
@@ -137,7 +139,9 @@ class StatementMender:
 
     def _end_of_text(self) -> None:
         self.is_cut = bool(self._out)
-        if self.is_cut and self._end_of_word == len(self.text) - 1:
+        end = max(self._end_of_word, self._end_of_term)
+        is_term = end == len(self.text) - 1 and self.text[end - 1 : end] != b">"
+        if self.is_cut and is_term:
             self._out[-1] = BAD  # it may be truncated
         self._end()
 
@@ -157,7 +161,7 @@ class StatementMender:
             self._end_of_word = self.at
             self._take_word(token, begin)
         elif kind == "string":
-            self._take_term(*self._literal(token), begin)
+            self._take_term(*self._literal(self._with_quotes(token)), begin)
         elif self._is_at_begin and MARKUP.match(self.text, begin):
             self._cut(begin, "markup")
         else:
@@ -168,13 +172,6 @@ class StatementMender:
     def _is_at_begin(self) -> bool:
         return not self._out and len(self._stack) == 1
 
-    def _repaired(self, what: str) -> None:
-        self.log.note(Reason.REPAIRED, what)
-
-    def _bad(self, why: str, token: bytes = b"") -> tuple[bytes, str]:
-        self.bad.append(f"{why}: {_shown(token)}" if token else why)
-        return _BAD_TERM
-
     # Terms
 
     def _take_term(self, text: bytes, role: str, begin: int) -> None:
@@ -183,12 +180,49 @@ class StatementMender:
             self._out.append(text + b" ")
             self._names_reifier = False
             return
-        if frame.state == AFTER and not self._makes_room(begin):
+        if self._begins_statement(frame, begin):
+            return
+        if frame.state == AFTER and not self._makes_room(begin, role):
             return
         if role not in _ROLES[frame.state] and text != BAD:
+            is_object = self.text[(at := self._next()) : at + 1] in b";,."
+            if frame.state == VERB and is_object and not frame.n_verbs:
+                self._spoil(begin, is_glued=False)  # it is a predicate
             text, _ = self._bad(f"not a {_NOUNS[frame.state]}", text)
         self._out.append(text + b" ")
+        self._end_of_term = self.at
         self._advance()
+
+    def _begins_statement(self, frame: _Frame, begin: int) -> bool:
+        """End the statement before a term that clearly begins the next one."""
+        is_possible = self._has_break and len(self._stack) == 1 and self._out
+        if (
+            not is_possible
+            or frame.state not in (VERB, OBJECT)
+            or not CLEAR_STATEMENT.match(self.text, begin)
+        ):
+            return False
+        self._repaired("no dot before a statement")
+        self.at = begin
+        self._end()
+        return True
+
+    def _spoil(self, begin: int, *, is_glued: bool = True) -> None:
+        """Make the last term bad, if it is next to a token."""
+        if self._end_of_term < 0:
+            return
+        between = self.text[self._end_of_term : begin]
+        goes_on = not between and self.text[begin - 1 : begin] != b">"
+        if goes_on or not (is_glued or between.strip()):
+            self._out[-1] = BAD + b" "
+
+    def _ends_literal(self) -> bool:
+        return self._out[-1][:1] in b"\"'+-.0123456789"
+
+    def _follows_term(self) -> bool:
+        """Return whether the mark just read is next to a term."""
+        between = self.text[max(self._end_of_term, 0) : self.at - 1]
+        return self._end_of_term >= 0 and not between.strip()
 
     def _advance(self) -> None:
         self._names_reifier = False
@@ -198,7 +232,7 @@ class StatementMender:
         if frame.state < AFTER:
             frame.state += 1
 
-    def _makes_room(self, begin: int) -> bool:
+    def _makes_room(self, begin: int, role: str) -> bool:
         """Return whether a term may follow an object, after a mended delimiter."""
         frame = self._stack[-1]
         is_outside = len(self._stack) == 1
@@ -224,85 +258,38 @@ class StatementMender:
             self.is_outside = self._is_done = True
             return False
         self._bad("no delimiter before it", self.text[begin : self.at])
-        if self.text[begin - 1 : begin] in b"\"'":  # quotation marks within a string
-            self._out[-1] = BAD + b" "
+        # An IRI before a literal is a predicate.
+        self._spoil(begin, is_glued=role != "literal" or self._ends_literal())
         self._out.append(b"; " + BAD + b" ")
         frame.state = OBJECT
         return True
 
-    def _iri(self, token: bytes) -> tuple[bytes, str]:
-        if not (self.has_base or SCHEME.match(token)):
-            return self._bad("relative to an unknown base", token)
-        new = terms.mended_term(token[1:-1], self.log)
-        return (new, "iri") if new else self._bad("bad IRI", token)
+    def _logic(self, what: str) -> tuple[bytes, str]:
+        """Return a term whose statements are left out, since they are no RDF."""
+        self.log.note(Reason.N3_FORMULA, what)
+        return BAD_TERM
 
-    def _literal(self, token: bytes) -> tuple[bytes, str]:
-        tail = TAIL.match(self.text, self.at)
-        is_good = GOOD_STRING.fullmatch(token) is not None
-        if tail is None:
-            return (token, "literal") if is_good else self._bad("bad escape", token)
-        self.at = tail.end()
-        if tail["tag"] is not None:
-            text = tail["tag"].decode("latin-1")
-            tag, _, direction = text.partition("--")
-            new = terms.language_tag(tag)
-            if not new or direction not in ("", "ltr", "rtl") or text.endswith("--"):
-                return self._bad("bad language tag", tail[0])
-            if new != tag:
-                self._repaired(f"language tag {tag[:100]}")
-            end = (
-                b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
-            )
-        elif tail["type"] or tail["name"]:
-            name = tail["name"]
-            kind, role = self._name(name) if name else self._iri(tail["type"])
-            if role == "bad":
-                return _BAD_TERM
-            if role != "iri" or self._is_tagless(kind):
-                return self._bad("bad datatype", kind)
-            end = b"^^" + kind
+    def _take_n3(self, word: bytes, begin: int) -> bool:
+        """Read a variable or keyword of N3; return whether it is one."""
+        state = self._stack[-1].state
+        if word.startswith(b"?"):
+            self._take_term(*self._logic(f"variable {shown(word)}"), begin)
+        elif word == b"=" and self.text.startswith(b">", self.at):
+            self.at += 1
+            self._take_term(*self._logic("an implication"), begin)
+        elif word in _KEYWORDS.get(state, ()):
+            if word.startswith(b"@"):
+                self._repaired(f"{word.decode()} of old N3")
+            self._out.append(word.lstrip(b"@") + b" ")
+            if word.endswith(b"a"):
+                self._advance()
         else:
-            return self._bad("no datatype", token)
-        return (token + end, "literal") if is_good else self._bad("bad escape", token)
-
-    def _is_tagless(self, term: bytes) -> bool:
-        """Return whether an IRI is the datatype of literals with a language."""
-        if not term.endswith((b"angString", b"angString>")):
             return False
-        prefix, _, local = term.decode().partition(":")
-        iri = self.prefixes.get(prefix, f"{prefix}:") + local
-        return iri.strip("<>") in (f"{RDF}langString", f"{RDF}dirLangString")
-
-    def _name(self, word: bytes) -> tuple[bytes, str]:
-        """Return the term of a word that is neither keyword nor verb."""
-        if word.startswith(b"_:"):
-            if LABEL.fullmatch(word):
-                return word, "blank"
-            self._repaired(f"blank node label {_shown(word)}")
-            label = word[2:].decode("utf-8", "replace")
-            return terms.blank(label).encode() if label else b"[]", "blank"
-        if NUMBER.fullmatch(word):
-            return word, "literal"
-        if b":" not in word:
-            return self._bad("not a term", word)
-        return self._prefixed(word)
-
-    def _prefixed(self, word: bytes) -> tuple[bytes, str]:
-        prefix, _, local = word.partition(b":")
-        namespace = self.prefixes.get(prefix.decode("utf-8", "replace"))
-        if namespace is None:
-            return self._bad("undeclared prefix", word)
-        if LOCAL.fullmatch(local):
-            return word, "iri"
-        text = LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
-        try:
-            new = terms.mended_iri(namespace + text)
-        except ValueError:
-            return self._bad("bad name", word)
-        self._repaired(f"characters in a name: {_shown(word)}")
-        return f"<{new}>".encode(), "iri"
+        return True
 
     def _take_word(self, word: bytes, begin: int) -> None:
+        if self.is_n3 and self._take_n3(word, begin):
+            return
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
         lower = word.lower()
         if lower in KEYWORDS and self._is_directive(begin):
@@ -311,10 +298,13 @@ class StatementMender:
             if lower == b"graph":
                 return
             if b":" not in word and not NUMBER.fullmatch(word):
-                self._cut(begin, f"no statement: {_shown(word)}")
+                self._cut(begin, f"no statement: {shown(word)}")
                 return
         if state == VERB and self._is_verb(word, begin):
             return
+        if state == SUBJECT and (fragment := FRAGMENT.match(self.text, self.at)):
+            self.at = fragment.end()
+            word += fragment[0]
         new = MORE_WORDS.get(word)
         if new and state in (OBJECT, ITEM):
             self._repaired(f"{word.decode()} as a Boolean")
@@ -325,11 +315,11 @@ class StatementMender:
         """Read `a` or `=`, or skip text in place of a predicate."""
         is_first = len(self._stack) == 1 and not self._stack[0].n_verbs
         if word == b"=":
-            after = PLAIN_SPACE.match(self.text, self.at)
-            if is_first and self.text[after.end() :][:1] == b"{":  # type: ignore[union-attr]
+            if is_first and self.text[(at := self._next()) : at + 1] == b"{":
                 self._repaired("= before a graph")
                 return True
-            self._repaired("= of N3")
+            if not self.is_n3:
+                self._repaired("= of N3")
             self._take_term(_SAME_AS, "iri", begin)
         elif word in (b"a", b"A"):
             if word == b"A":
@@ -338,7 +328,8 @@ class StatementMender:
         elif is_first and b":" not in word and self._out == [BAD + b" "]:
             self._out.clear()
             self.bad.clear()
-            self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
+            self._stack[0].state = SUBJECT
+            self._cut(begin, f"no statement: {shown(self.text[self._begin : begin])}")
         else:
             return False
         return True
@@ -346,12 +337,17 @@ class StatementMender:
     def _is_directive(self, begin: int) -> bool:
         """Read a directive, or end the statement before one."""
         found = DIRECTIVE.match(self.text, begin)
+        version = VERSION.match(self.text, begin)
         if not self._is_at_begin:
-            if found is None and self.text[begin : begin + 1] != b"@":
+            if not (found or version) and self.text[begin : begin + 1] != b"@":
                 return False
             self._repaired("a missing dot")
             self.at = begin
             self._end()
+            return True
+        if version:
+            self._repaired("the dot of a directive")
+            self._end_directive(version.end())
             return True
         name = PREFIX_NAME.match(self.text, begin)
         iri = b""
@@ -359,21 +355,35 @@ class StatementMender:
             iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
-            self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
+            self._cut(begin, f"bad directive: {shown(self.text[begin : begin + 80])}")
             return True
+        self._declare(found, iri, has_colon=name is not None)
+        self._end_directive(found.end())
+        return True
+
+    def _end_directive(self, end: int) -> None:
+        self.at = end
+        self.is_outside = self._is_done = True
+
+    def _declare(self, found: re.Match[bytes], iri: bytes, *, has_colon: bool) -> None:
         keyword = found["keyword"].lower()
-        is_prefix = keyword == b"prefix"
-        named = found["name"] + b":" if is_prefix else b""
         if bool(found["at"]) is not bool(found["dot"]) or found["dot"] == b";":
             self._repaired("the dot of a directive")
         elif found["at"] and found["keyword"] != keyword:
             self._repaired(f"@{found['keyword'].decode()}")
-        elif is_prefix and name is None:
+        elif keyword == b"prefix" and not has_colon:
             self._repaired("a directive without colon")
-        self._out.append(b"@%s %s %s .\n" % (keyword, named, iri))
-        self.at = found.end()
-        self.is_outside = self._is_done = True
-        return True
+        prefix = found["name"].decode("utf-8", "replace")
+        if keyword == b"base":
+            self._out.append(b"@base %s .\n" % iri)
+        elif PREFIX.fullmatch(prefix):
+            self._out.append(b"@prefix %s: %s .\n" % (found["name"], iri))
+        elif SCHEME.match(iri) and prefix != "_":
+            self._repaired(f"prefix {prefix}")
+            self.declared = prefix, iri[1:-1].decode()
+        else:
+            self.undeclared = prefix
+            self.skipped.append(f"bad prefix: {prefix}")
 
     # Punctuation
 
@@ -385,16 +395,7 @@ class StatementMender:
             return
         self._names_reifier = False
         if mark == b".":
-            space = PLAIN_SPACE.match(self.text, self.at)
-            after = self.text[space.end() : space.end() + 4]  # type: ignore[union-attr]
-            closer = self._stack[-1].closer
-            if closer and after.startswith(closer):
-                self._repaired("a dot in brackets")
-                return
-            if self._is_at_begin:
-                self._repaired("a superfluous dot")
-            else:
-                self._end()
+            self._take_dot()
             return
         self._leave_lists(mark)
         frame = self._stack[-1]
@@ -404,8 +405,30 @@ class StatementMender:
         elif frame.state == OBJECT and mark == b";":
             self._out.append(self._bad("no object")[0] + b" ; ")
             frame.state = VERB
+        elif self._is_at_begin and not BEGIN.match(self.text, self._next()):
+            n_terms = 1 if mark == b";" else 2
+            self._out += n_terms * [self._bad("no subject")[0] + b" "]
+            frame.state = VERB if mark == b";" else OBJECT
+        elif mark == b"," and self._follows_term() and frame.state in (VERB, OBJECT):
+            self._out[-1] = self._bad(f"several {_NOUNS[frame.state - 1]}s")[0] + b" "
         elif not (frame.state == VERB and frame.n_verbs and mark == b";"):
             self._repaired(f"a superfluous {mark.decode()}")
+
+    def _take_dot(self) -> None:
+        after = self.text[(at := self._next()) : at + 4]
+        frame = self._stack[-1]
+        if frame.closer and after.startswith(frame.closer):
+            self._repaired("a dot in brackets")
+        elif self._is_at_begin or (
+            frame.state == AFTER and after.startswith((b";", b","))
+        ):
+            self._repaired("a superfluous dot")
+        else:
+            self._end()
+
+    def _next(self) -> int:
+        """Return the offset of the next token."""
+        return PLAIN_SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def _leave_lists(self, mark: bytes) -> None:
         """Close lists and triple terms that hold no semicolon."""
@@ -416,15 +439,16 @@ class StatementMender:
     def _take_open(self, bracket: bytes, begin: int) -> None:
         frame, is_outside = self._stack[-1], len(self._stack) == 1
         if bracket == b"{":
-            self._open_graph(begin)
+            (self._take_formula if self.is_n3 else self._open_graph)(begin)
             return
         if bracket == b"{|":
             if frame.state != AFTER:
                 self._repaired("a superfluous {|")
                 return
-        elif frame.state == AFTER and not self._makes_room(begin):
+        elif frame.state == AFTER and not self._makes_room(begin, ""):
             return
         elif frame.state == VERB:
+            self._spoil(begin)
             self._out.append(self._bad("not a predicate", bracket)[0] + b" ")
             self._advance()
         self._has_content &= not is_outside
@@ -447,12 +471,17 @@ class StatementMender:
                 self._out.clear()
                 self._is_done = True
                 return
+        self._take_formula(begin)
+
+    def _take_formula(self, begin: int) -> None:
         end = self._end_of_braces(begin)
         if end < 0:
             self._cut(begin, "an open formula")
             return
         self.at = end
-        self._take_term(*self._bad("a formula", self.text[begin:end]), begin)
+        text = self.text[begin:end]
+        new = self._logic("a formula") if self.is_n3 else self._bad("a formula", text)
+        self._take_term(*new, begin)
 
     def _end_of_braces(self, at: int) -> int:
         """Return the end of balanced braces, or -1."""
@@ -486,10 +515,19 @@ class StatementMender:
             self.at = begin
             self._end()
 
+    def _drop_comma(self, frame: _Frame) -> None:
+        if frame.state == OBJECT and self._out[-1] == b", " and not self.is_cut:
+            self._repaired("a superfluous ,")
+            self._out.pop()
+            frame.state = AFTER
+
     def _close(self) -> None:
         """Close the innermost bracket."""
         frame = self._stack.pop()
+        self._drop_comma(frame)
         n_missing = 0
+        if frame.closer == b")" and self.is_cut:
+            self._out.append(BAD + b" ")
         if frame.closer in (b">>", b")>>"):
             n_missing = AFTER - frame.state
         elif frame.state == OBJECT:
@@ -507,16 +545,19 @@ class StatementMender:
 
     def _end(self) -> None:
         """End the statement."""
-        if len(self._stack) > 1:
+        if len(self._stack) > 1 and not self.is_cut:
             self._repaired("an open bracket")
+        n_bad = len(self.bad)
         while len(self._stack) > 1:
             self._close()
         frame = self._stack[0]
+        self._drop_comma(frame)
         if frame.state == OBJECT:
             self._out.append(self._bad("no object")[0])
         elif frame.state == VERB and not frame.n_verbs and not self._has_content:
             self._bad("no predicate", b"".join(self._out))
             self._out.append(BAD + b" " + BAD)
+        self.n_cut = (len(self.bad) - n_bad) * self.is_cut
         if self._out:
             self._out.append(b" .\n")
         self._is_done = True
@@ -528,7 +569,7 @@ class StatementMender:
         begin, text = self.at, self.text
         first = text[begin : begin + 1]
         if self._is_at_begin:
-            self._cut(begin, f"no statement: {_shown(text[begin : begin + 80])}")
+            self._cut(begin, f"no statement: {shown(text[begin : begin + 80])}")
         elif text[begin : begin + 3] in (b'"""', b"'''"):
             self._cut(begin, "an open string", is_open=True)
         elif first not in b"\"'<":
@@ -548,28 +589,28 @@ class StatementMender:
         self._has_break = False
 
     def _take_open_token(self, begin: int) -> None:
-        """Skip the rest of a line without the mark that ends it."""
+        """Skip the rest of a line without the mark that ends it, or an open IRI."""
         found = LINE.match(self.text, begin)
         line = found[0].rstrip(b" \t") if found else b""
-        if line.endswith((b";", b",", b".")):
+        is_iri = line.startswith(b"<")
+        if is_iri and (open_iri := IRI_END.match(self.text, begin)):
+            line = open_iri[0]
+        elif line.endswith((b";", b",", b".")):
             line = line[:-1].rstrip(b" \t")
-            self.at = begin + len(line)
-            self._take_term(*self._bad("an open string or IRI", line), begin)
         else:
-            why = f"an open string or IRI: {_shown(line)}"
+            why = f"an open string or IRI: {shown(line)}"
             self._cut(begin, why, is_open=True)
+            return
+        self.at = begin + len(line)
+        self._take_term(*self._bad("an open string or IRI", line), begin)
 
     def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
         """End the statement, and skip to the next line that looks like one."""
         self.skipped.append(why)
-        self._end()
         found = START.search(self.text, begin + 1)
+        self.is_cut = is_open and not found
+        self._end()
         if found:
             self.at = found.start()
         else:
-            self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
-            self.is_cut = is_open
-
-
-def _shown(text: bytes) -> str:
-    return text[:100].decode("utf-8", "replace").partition("\n")[0]
+            self.at = self.text.rfind(b"\n", begin + 1) + 1 or len(self.text)

@@ -10,7 +10,8 @@ from rdfcrawl.rdf.lenient import STRINGS
 MAX_OPEN_CHARS: Final = 64 * 1024  # of a short string with line breaks
 
 _NO_WORD: Final = (
-    rb"(?!\xc2[\xa0\x85]|\xe2\x80[\x8b-\x8f\xa8\xa9]|\xe3\x80\x80|\xef\xbb\xbf)"
+    rb"(?!\xc2[\xa0\x85]|\xe2\x80[\x80-\x8b\x8e\x8f\xa8\xa9\xaf]|\xe2\x81\x9f"
+    rb"|\xe1\x9a\x80|\xe3\x80\x80|\xef\xbb\xbf)"
 )
 _WORD: Final = (
     rb"(?:%s(?:_\([\w,.-]*+\)|[^\x00-\x20\"'<>()\[\]{};,#\\^|.\x7f]|\\."
@@ -18,11 +19,17 @@ _WORD: Final = (
 ) % _NO_WORD
 _SPACE: Final = (
     rb"(?:[ \t\r\n]++|#[^\r\n]*+"
-    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\xa0\x85]|\xe2\x80[\x8b-\x8f\xa8\xa9]"
+    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\xa0\x85]"
+    rb"|\xe2\x80[\x80-\x8b\x8e\x8f\xa8\xa9\xaf]|\xe2\x81\x9f|\xe1\x9a\x80"
     rb"|\xe3\x80\x80|\xef\xbb\xbf)++"
 )
 PLAIN_SPACE = re.compile(rb"(?>[ \t\r\n]++|#[^\r\n]*+)*+")
-IRI: Final = rb"<(?![<(])(?:[^<>\"\r\n]*+>|[^<>\s]*+>)"
+# Also `<<http://e.example/a>>`, and an IRI with line breaks but without spaces
+IRI: Final = (
+    rb"<(?:(?![<(])(?:[^<>\"\r\n]*+>|[^<>\s]*+>"
+    rb"|[A-Za-z][\w+.-]*+:[^<>\"\s]*+(?:[\r\n]++[ \t]*+[^<>\"\s]*+){1,4}+>)"
+    rb"|<[A-Za-z][\w+.-]*+:[^<>\"\s]*+>>?+)"
+)
 TOKEN = re.compile(
     rb"(?P<space>" + _SPACE + rb")"
     rb"|(?P<string>" + STRINGS + rb")"
@@ -33,7 +40,12 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 TAIL = re.compile(
-    rb"@(?P<tag>[\w-]*+)|\s*+\^\^\s*+(?:(?P<type>"
+    rb"@(?P<tag>[\w-]*+(?:\.(?i:utf-?8|iso-?8859-?\d\d?)\b)?+)"
+    rb"(?P<extra>\^\^(?:"
+    + IRI
+    + rb"|"
+    + _WORD
+    + rb"++))?+|\s*+\^\^\s*+(?:(?P<type>"
     + IRI
     + rb")|(?P<name>"
     + _WORD
@@ -48,6 +60,17 @@ _STATEMENT: Final = (
     rb"(?:[<\"'\[(]|_:|[\w-]*+:[^\s;,.]|[+-]?\.?\d|(?:true|false)\b)"
 )
 THREE_TERMS = re.compile(_STATEMENT)
+# A statement whose second term cannot be an object
+CLEAR_STATEMENT = re.compile(
+    _TERM + rb"\s++(?:a\s|" + _VERB + rb"\s*+(?:(?<=>)|(?<=\s))"
+    rb"(?:[\"']|[+-]?\.?\d))"
+)
+BEGIN = re.compile(
+    rb"(?i:@?(?:prefix|base)\s)|(?i:graph\s++)?"
+    + _TERM
+    + rb"?\s*+\{(?!\|)|\}|"
+    + _STATEMENT
+)
 TWO_TERMS = re.compile(
     _VERB + rb"\s++(?:<[^<>\"\s]*+>|" + STRINGS + rb"|[^\s;,.\"'<>{}]++)[^\s;,.]*+"
     rb"\s*+[;,.\]]",
@@ -78,19 +101,38 @@ DIRECTIVE = re.compile(
     rb"(?P<at>@?)(?P<keyword>(?i:prefix|base))\b[ \t]*+(?P<name>[^\s:<>\"]*+)\s*+:?\s*+"
     rb"<(?P<iri>[^<>\"\r\n]*+)>(?:\s*+(?P<dot>[.;](?=\s|\Z)))?"
 )
-KEYWORDS: Final = frozenset({b"@prefix", b"@base", b"prefix", b"base"})
+VERSION = re.compile(rb"@?(?i:version)\s++(?:\"[^\"\n]*+\"|'[^'\n]*+')(?:\s*+\.)?")
+KEYWORDS: Final = frozenset(
+    {b"@prefix", b"@base", b"@version", b"prefix", b"base", b"version"}
+)
 PREFIX_NAME = re.compile(rb"@?(?i:prefix)\s++([^\s:<>\"]*+):")
-NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|true|false")
-LABEL = re.compile(rb"_:[A-Za-z0-9_\x80-\xff](?:[\w\x80-\xff.-]*[\w\x80-\xff-])?")
+NUMBER = re.compile(
+    rb"[+-]?(?:(?:\d++(?:\.\d*+)?+|\.\d++)[eE][+-]?\d++|\d++(?:\.\d++)?+|\.\d++)"
+    rb"|true|false"
+)
+_BASE_CHARS: Final = (
+    r"A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    r"\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd"
+    r"\U00010000-\U000effff"
+)
+_CHARS: Final = _BASE_CHARS + r"0-9_\xb7\u0300-\u036f\u203f\u2040\-"
+PREFIX = re.compile(f"(?:[{_BASE_CHARS}](?:[{_CHARS}.]*[{_CHARS}])?)?")
+LABEL = re.compile(f"_:[{_BASE_CHARS}0-9_](?:[{_CHARS}.]*[{_CHARS}])?")
+_ESCAPED: Final = r"%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]"
 LOCAL = re.compile(
-    rb"(?:[\w\x80-\xff:]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-])"
-    rb"(?:(?:[\w\x80-\xff:.-]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-])*"
-    rb"(?:[\w\x80-\xff:-]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]))?|"
+    rf"(?:(?:[{_BASE_CHARS}0-9_:]|{_ESCAPED})"
+    rf"(?:(?:[{_CHARS}:.]|{_ESCAPED})*(?:[{_CHARS}:]|{_ESCAPED}))?)?"
 )
 LOCAL_ESCAPE = re.compile(r"\\([_~.!$&'()*+,;=/?#@%-])")
 AFTER_FORMULA = re.compile(
     rb"\s*+(?:=|<=|(?!" + _STATEMENT + rb")" + TWO_TERMS.pattern + rb")", re.DOTALL
 )
+# The end of an open IRI, and of a name with `#`, before more terms on the line
+IRI_END = re.compile(rb"[^\r\n]*?(?=[ \t][;,.](?:\s|\Z)|[;,.][ \t]*+$)", re.MULTILINE)
+FRAGMENT = re.compile(rb"#[^\s#]++(?=[ \t]++" + _VERB + rb"\s)")
+# With brackets around the name of a scheme that is none
+PATH = re.compile(r"[!^][\w-]*:")  # of N3
+NO_SCHEME = re.compile(rb"[^/?#]*:")
 UP_TO_DELIMITER = re.compile(rb"[^\s;,.\[\](){}\"'<]*+")
 SCHEME = re.compile(rb"<\s*+[A-Za-z][\w+.-]*+:")
 MORE_WORDS: Final = {b"A": b"a", b"True": b"true", b"TRUE": b"true"}

@@ -1,4 +1,4 @@
-r"""Read Turtle and TriG with errors, after the strict parser refused a document.
+r"""Read Turtle, TriG and N3 with errors, after the strict parser refused a document.
 
 The text is split at the ends of statements, in one step of the regular expression
 engine per bracket or dot, and goes to the strict parser in pieces. If it refuses one,
@@ -11,13 +11,15 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
 from rdfcrawl.rdf.lenient import MAX_TOKEN_BYTES, STRINGS
-from rdfcrawl.rdf.mended_statements import BAD, MendedStatement, StatementMender
+from rdfcrawl.rdf.mended_statements import MendedStatement, StatementMender
+from rdfcrawl.rdf.mended_terms import BAD
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ _RUN = re.compile(
 _LABEL_BYTES: Final = 8192  # longer names of graphs are not read
 _LABEL = re.compile(rb"(?<![\w\x80-\xff:%.\\-])[\w\x80-\xff.-]*+:")
 _SPACE = re.compile(rb"\s*+")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class MendingReader:
@@ -59,9 +62,11 @@ class MendingReader:
         self._limits, self._log = limits, log
         self._base: str | None = base  # None: unknown, after a bad directive
         self._prefixes: dict[str, str] = {}
+        self._odd_prefixes: dict[str, str] = {}  # names that are no prefixes
         self._preamble = b""
         self._graph: bytes | None = None  # label of the current graph
         self._is_turtle = form is formats.TURTLE
+        self._is_n3 = form is formats.N3
         self._text, self._at, self._is_last = b"", 0, False
         self._line = 1  # of `_at`
         self._n_graphs = self._n_errors = 0
@@ -144,9 +149,11 @@ class MendingReader:
                 return 0, is_in_graph
             char = text[at : at + 1]
             at += 1
-            change = _depth_change(text, at)
+            change = _depth_change(text, at, is_n3=self._is_n3)
             if change and depth + change >= 0:
                 depth += change
+            elif char == b"." and depth and self._is_n3:
+                pass  # in a formula
             elif char == b"." and not depth:
                 return at, is_in_graph
             elif char in b"{}" and not depth and not change:
@@ -181,10 +188,18 @@ class MendingReader:
         if nesting.is_text_too_deep(source):
             self._log.note(Reason.SYNTAX, nesting.TOO_DEEP)
             return b"", None
-        parser = checking.new_parser(source, formats.TRIG, self._base)
+        form = formats.N3 if self._is_n3 else formats.TRIG
+        parser = checking.new_parser(source, form, self._base)
         error = checking.serialize(parser, out)
+        left_out: list[tuple[Reason, str]] = []
+        while reason := checking.reason_of_n3(error):
+            left_out.append((reason, str(error)))
+            error = checking.serialize(parser, out)
         if isinstance(error, SourceFault):
             raise error
+        if error is None:
+            for why in left_out:
+                self._log.note(*why)
         if error is None and (
             parser.prefixes != self._prefixes or parser.base_iri != self._base
         ):
@@ -219,7 +234,7 @@ class MendingReader:
     def _graph_after(self, body: bytes) -> bytes | None:
         """Return the label of the graph at the end of good statements."""
         graph, at = self._graph, 0
-        if b"{" not in body and b"}" not in body:
+        if self._is_n3 or (b"{" not in body and b"}" not in body):
             return graph
         while at < len(body):
             at = _RUN.match(body, at).end() + 1  # type: ignore[union-attr]  # always
@@ -241,7 +256,10 @@ class MendingReader:
             self._log.note(Reason.REPAIRED, "graphs in Turtle, read as TriG")
 
     def _move_to(self, end: int) -> None:
+        n_returns = self._text.count(b"\r", self._at, end)
         self._line += self._text.count(b"\n", self._at, end)
+        if n_returns:
+            self._line += n_returns - self._text.count(b"\r\n", self._at, end)
         self._at = end
 
     # Mending
@@ -256,16 +274,22 @@ class MendingReader:
             detail = f"line {self._line}: {fault.detail}"
             self._log.note(fault.reason, detail, fault.count)
         is_noted = found.all() or mender.bad or mender.skipped or mender.is_cut
-        if not is_noted and graph != BAD:
-            self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
+        n_errors = self._log.count(Reason.SYNTAX)
+        if mender.declared:
+            self._odd_prefixes.update([mender.declared])
         self._forget(mender.undeclared)
-        lines = self._good_lines(mender, text) if text else b""
+        lines, is_good = self._good_lines(mender, text) if text else (b"", True)
+        if is_good and not is_noted and graph != BAD:
+            self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
         for why in mender.skipped:
             self._note_error(Reason.SYNTAX, why)
         if self._is_last and end >= len(self._text) and mender.is_cut:
             if not mender.skipped:
                 self._note_error(Reason.SYNTAX, "the text ends within a statement")
             self.is_partial = True
+        elif self._is_last and _ends_at(self._text, end):
+            has_lost = self._log.count(Reason.SYNTAX) > n_errors
+            self.is_partial |= _is_broken_off(self._text[self._at : end], has_lost)
         if graph is not None:
             self._enter(None if graph == b"}" else self._label(graph))
         self._move_to(end)
@@ -278,9 +302,10 @@ class MendingReader:
                 pass
             found = FaultLog()
             mender = StatementMender(
-                *(self._text, self._at, self._prefixes, found),
+                *(self._text, self._at, self._odd_prefixes | self._prefixes, found),
                 is_in_graph=self._graph is not None,
                 has_base=self._base is not None,
+                is_n3=self._is_n3,
             )
             mended = mender.mend()
             if self._is_last or mended.end < len(self._text) or not mender.is_cut:
@@ -293,20 +318,24 @@ class MendingReader:
         if undeclared == "@base":
             self._base = None
         elif undeclared is not None:
+            self._odd_prefixes.pop(undeclared, None)
             known = self._prefixes.items()
             self._set_prefixes({k: iri for k, iri in known if k != undeclared})
 
-    def _good_lines(self, mender: StatementMender, text: bytes) -> bytes:
+    def _good_lines(self, mender: StatementMender, text: bytes) -> tuple[bytes, bool]:
+        """Return the statements without bad terms, and whether all could be read."""
         graph = None if mender.is_outside else self._graph
         lines, error = self._parse(text, graph, graph)
         if error is not None:
             self._note_error(Reason.SYNTAX, error.msg)
+        bad = mender.bad[: len(mender.bad) - mender.n_cut]
         if BAD in lines:
-            why = "" if mender.is_cut else "in a graph without a name"
-            return self._without_bad(lines, mender.bad[0] if mender.bad else why)
-        if mender.bad:
-            self._note_error(Reason.SYNTAX, mender.bad[0])
-        return lines
+            is_unnamed = not (mender.is_cut or self._is_n3)
+            why = "in a graph without a name" if is_unnamed else ""
+            lines = self._without_bad(lines, bad[0] if bad else why)
+        elif bad:
+            self._note_error(Reason.SYNTAX, bad[0])
+        return lines, error is None
 
     def _without_bad(self, lines: bytes, why: str) -> bytes:
         all_lines = lines.splitlines(keepends=True)
@@ -327,12 +356,25 @@ class MendingReader:
         self._log.note(reason, f"line {self._line}: {why}", count)
 
 
-def _depth_change(text: bytes, at: int) -> int:
-    """Return the change of the depth by the bracket before an offset; 0 for braces."""
+def _ends_at(text: bytes, offset: int) -> bool:
+    space = _SPACE.match(text, offset)
+    return space is not None and space.end() == len(text)
+
+
+def _is_broken_off(text: bytes, has_lost: bool) -> bool:
+    """Return whether a bad text at the end of a document is no statement."""
+    return b"\0" in text or (has_lost and not text.rstrip().endswith((b".", b"}")))
+
+
+def _depth_change(text: bytes, at: int, *, is_n3: bool) -> int:
+    """Return the change of the depth by the bracket before an offset.
+
+    Braces count in N3 only.
+    """
     char = text[at - 1 : at]
-    if char in b"[(" or (char == b"{" and text[at : at + 1] == b"|"):
+    if char in b"[(" or (char == b"{" and (is_n3 or text[at : at + 1] == b"|")):
         return 1
-    if char in b"])" or (char == b"}" and text[at - 2 : at - 1] == b"|"):
+    if char in b"])" or (char == b"}" and (is_n3 or text[at - 2 : at - 1] == b"|")):
         return -1
     return 0
 
@@ -351,10 +393,9 @@ def _without_comments(text: bytes) -> bytes:
 def _offset(error: SyntaxError, body: bytes) -> int:
     """Return the offset of an error in the text after the line of the prefixes."""
     number = (error.lineno or 1) - 2
-    begin = 0
-    for _ in range(number):
-        begin = body.find(b"\n", begin) + 1
-    line = body[begin : body.find(b"\n", begin) + 1 or len(body)]
+    ends = [0, *(found.end() for found in islice(_LINE_END.finditer(body), number + 1))]
+    begin = ends[min(number, len(ends) - 1)]
+    line = body[begin : ends[number + 1] if number + 1 < len(ends) else len(body)]
     return begin + len(
         line.decode("utf-8", "replace")[: (error.offset or 1) - 1].encode()
     )

@@ -5,27 +5,30 @@ mends (`REPAIRED`), or leaves out a statement (`BAD_TERM`) or a part of the text
 (`SYNTAX`), and reads on. It yields statements in the order of pyoxigraph, so that it
 can replace it in the middle of a document.
 
-Names are resolved by `Markup`, which also reads text that is not well-formed.
+Names are resolved by `MarkupScanner`, which also reads text that is not well-formed.
 
 Source: RDF 1.1 and 1.2 XML Syntax; old forms as in RDF Model and Syntax of 1999.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final
-
-from pyoxigraph import Literal
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.iris import resolve
-from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
+from rdfcrawl.rdf.markup import NO_TEXT, MarkupScanner, StartTag
+from rdfcrawl.rdf.rdf_xml_terms import (
+    UnusableTerm,
+    is_ncname,
+    language_of,
+    reason_against,
+    resolved,
+)
 from rdfcrawl.rdf.trix import XmlContent
 
 if TYPE_CHECKING:
@@ -33,29 +36,29 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 _ITS: Final = "http://www.w3.org/2005/11/its"
+_XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 _TYPE: Final = f"<{RDF}type>"
 _XML_LITERAL: Final = f"{RDF}XMLLiteral"
+_RELATIVE = re.compile(r"[\w./#?-]+\Z")
 _SYNTAX: Final = frozenset(
     {"about", "annotation", "annotationNodeID", "datatype", "ID", "nodeID"}
     | {"parseType", "resource", "type", "version"}
 )
-# Attributes that may lack a namespace (RDF/XML section 6.1.4).
-_OLD: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
+# Attributes that may lack a namespace (RDF/XML section 6.1.4), and others like them.
+_OLD: Final = frozenset(
+    {"ID", "about", "datatype", "nodeID", "parseType", "resource", "type"}
+)
 _REMOVED: Final = frozenset({"aboutEach", "aboutEachPrefix", "bagID"})
+_OF_PROPERTIES: Final = frozenset({"resource", "datatype", "parseType", "annotation"})
 _RESERVED: Final = frozenset({"RDF", "li"} | _REMOVED | _SYNTAX - {"type"})
-
-
-class Bad(str):
-    """A term with which no statement can be made; its text is the reason."""
-
-    __slots__ = ()
 
 
 @dataclass(slots=True)
 class _Element:
     """An open element.
 
-    `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`.
+    `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`; `nested`
+    is an rdf:RDF in a property.
     """
 
     kind: str
@@ -76,10 +79,15 @@ class _Element:
 
 
 class RdfXmlReader:
-    """Reader of one document, in UTF-8; `is_partial` if it ends within an element."""
+    """Reader of one document, in UTF-8; `is_partial` if it ends within an element.
 
-    def __init__(self, base: str, *, limits: ParseLimits, log: FaultLog) -> None:
-        self._log, self._limits = log, limits
+    `scope` separates the labels of blank nodes from those of other documents.
+    """
+
+    def __init__(
+        self, base: str, *, limits: ParseLimits, log: FaultLog, scope: str = ""
+    ) -> None:
+        self._log, self._limits, self._scope = log, limits, scope
         self._open = [_Element("doc", "", base, "", "")]
         self._ready: list[str] = []
         self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
@@ -94,22 +102,28 @@ class RdfXmlReader:
         Raises:
             SourceFault: entities that grow too much, or a tag that is too long.
         """
-        markup = self._markup = Markup(file, self._log)
+        markup = MarkupScanner(file, self._log)
         for event in markup.events():
-            if type(event) is str:
-                self._text(event)
-            elif isinstance(event, StartTag):
-                self._start(event)
-            elif isinstance(event, str):
-                self._aside(event)
-            else:
-                self._end(is_closed=event)
-            if self._ready:
-                yield from self._ready
-                self._ready.clear()
+            yield from self.feed(event, markup)
             if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut
+
+    def feed(self, event: str | StartTag | bool, markup: MarkupScanner) -> list[str]:
+        """Read the next event, and return the statements that are complete."""
+        self._markup = markup
+        if type(event) is str:
+            self._text(event)
+        elif isinstance(event, StartTag):
+            self._start(event)
+        elif isinstance(event, str):
+            self._aside(event)
+        else:
+            self._end(is_closed=event)
+        ready = self._ready
+        if ready:
+            self._ready = []
+        return ready
 
     # -- elements ------------------------------------------------------------------
 
@@ -134,6 +148,10 @@ class RdfXmlReader:
             if around.kind != "doc":
                 self._skip("rdf:RDF inside of RDF")
             inner.kind = "rdf"
+            if around.kind in ("property", "list"):
+                inner.kind, inner.objects = "nested", around.objects
+            others = [pair for pair in others if not pair[0].startswith(_XSI)]
+            self._skip_attributes(inner, known.keys() & _SYNTAX - {"version"}, others)
         elif around.kind == "node":
             self._start_property(around, inner, known, others)
         else:
@@ -183,17 +201,19 @@ class RdfXmlReader:
         subject = self._subject(inner, known)
         inner.subject = subject
         name = inner.name
+        if known.keys() & _OF_PROPERTIES:
+            self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
         if name.startswith(RDF) and name[len(RDF) :] in _RESERVED:
             self._skip(f"{name} is no class")
         elif name != f"{RDF}Description":
             self._emit(subject, _TYPE, self._named(name))
         self._emit_attributes(inner, subject, known, others)
-        if around.kind in ("property", "list", "triple"):
+        if around.kind in ("property", "list", "nested", "triple"):
             around.objects.append(subject)
 
     def _subject(self, inner: _Element, known: dict[str, str]) -> str:
         if known.get("removed") in ("aboutEach", "aboutEachPrefix"):
-            return Bad(f"rdf:{known['removed']} is not read")
+            return UnusableTerm(f"rdf:{known['removed']} is not read")
         names = [each for each in ("about", "ID", "nodeID") if each in known]
         if len(names) > 1:
             self._mend(f"both rdf:{names[0]} and rdf:{names[1]}")
@@ -236,22 +256,33 @@ class RdfXmlReader:
         if "datatype" in known:
             inner.datatype = self._reference(known["datatype"], base)
         if "about" in known:
-            self._skip("rdf:about of a property")
+            self._skip_attributes(inner, ("about",))
         if "parseType" in known:
-            for each in known.keys() & {"resource", "nodeID", "datatype"}:
-                self._skip(f"rdf:{each} with rdf:parseType")
+            besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
+            self._skip_attributes(inner, besides, others)
             self._start_parse_type(inner, known["parseType"].strip())
         elif known.keys() & {"resource", "nodeID", "type"} or others:
             target = self._target(known, base)
             inner.objects.append(target)
             self._emit_attributes(inner, target, known, others)
 
+    def _skip_attributes(
+        self,
+        inner: _Element,
+        names: Iterable[str],
+        others: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Note attributes that an element must not have."""
+        of = inner.name.removeprefix(RDF)
+        for each in (*sorted(names), *(name for name, _ in others)):
+            self._skip(f"attribute {each} of {of} is not read")
+
     def _predicate(self, name: str, node: _Element) -> str:
         if name == f"{RDF}li":
             node.n_members += 1
             return f"<{RDF}_{node.n_members}>"
         if name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
-            return Bad(f"{name} is no property")
+            return UnusableTerm(f"{name} is no property")
         return self._named(name)
 
     def _target(self, known: dict[str, str], base: str | None) -> str:
@@ -272,14 +303,16 @@ class RdfXmlReader:
             inner.kind = "triple"
             self._held.append([])
             if not self._has_version:
-                inner.predicate = Bad("rdf:parseType Triple without rdf:version")
+                inner.predicate = UnusableTerm(
+                    "rdf:parseType Triple without rdf:version"
+                )
         else:  # section 7.2.20: any other value is read as Literal
             inner.kind, inner.content = "literal", XmlContent()
 
     def _end(self, *, is_closed: bool) -> None:
         """End the innermost element; one without its end tag makes no statement."""
         inner = self._open.pop()
-        if inner.kind in ("doc", "rdf", "node"):
+        if inner.kind in ("doc", "rdf", "nested", "node"):
             return
         triples = self._held.pop() if inner.kind == "triple" else []
         if inner.kind == "literal" and self._open[-1].kind == "literal":
@@ -292,13 +325,19 @@ class RdfXmlReader:
         elif inner.kind == "triple":
             term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
             if len(triples) != 1:
-                term = Bad(f"a triple term of {counted(len(triples), 'triple')}")
+                term = UnusableTerm(
+                    f"a triple term of {counted(len(triples), 'triple')}"
+                )
             self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)
         elif inner.kind == "literal":
             content = inner.content
-            text = content.value() if content else Bad("no literal, or a long one")
+            text = (
+                content.value()
+                if content
+                else UnusableTerm("no literal, or a long one")
+            )
             self._emit_property(inner, self._typed(text, f"<{_XML_LITERAL}>"))
         else:
             self._emit_objects(inner)
@@ -307,7 +346,7 @@ class RdfXmlReader:
 
     def _emit(self, subject: str, predicate: str, obj: str) -> None:
         for term in (subject, predicate, obj):
-            if isinstance(term, Bad):
+            if isinstance(term, UnusableTerm):
                 self._note(Reason.BAD_TERM, term)
                 return
         if self._held:
@@ -320,7 +359,7 @@ class RdfXmlReader:
         self._emit(subject, predicate, obj)
         if not inner.annotation and not inner.statement_id:
             return
-        if any(isinstance(term, Bad) for term in (subject, predicate, obj)):
+        if any(isinstance(term, UnusableTerm) for term in (subject, predicate, obj)):
             return
         if inner.annotation:
             triple = f"<<( {subject} {predicate} {obj} )>>"
@@ -336,10 +375,12 @@ class RdfXmlReader:
         text = "".join(inner.text)
         if not inner.objects:
             if inner.n_chars > self._limits.literal_bytes:
-                text = Bad("a long literal")
+                text = UnusableTerm("a long literal")
             inner.objects.append(self._literal(text, inner))
         elif text.strip(" \t\r\n"):
             self._skip(f"text besides a node: {text.strip()[:100]}")
+        elif inner.datatype:
+            self._mend("rdf:datatype of a node")
         if len(inner.objects) > 1:
             self._mend("several nodes in one property")
         for obj in inner.objects:
@@ -392,42 +433,54 @@ class RdfXmlReader:
     def _literal(self, text: str, inner: _Element) -> str:
         if inner.datatype:
             return self._typed(text, inner.datatype)
-        if bad := _bad(text) or _bad(inner.language):
+        if bad := reason_against(text) or reason_against(inner.language):
             return bad
         language = inner.language
-        if language and inner.direction and self._has_version:
+        if inner.direction and not self._has_version:
+            self._mend("its:dir without rdf:version")
+        elif language and inner.direction:
             language += f"--{inner.direction}"
         return terms.literal(text, language=language)
 
     def _typed(self, text: str, datatype: str) -> str:
-        return _bad(text) or _bad(datatype) or f"{terms.literal(text)}^^{datatype}"
+        return (
+            reason_against(text)
+            or reason_against(datatype)
+            or f"{terms.literal(text)}^^{datatype}"
+        )
 
     def _blank(self) -> str:
         self._n_blank += 1
-        return f"_:g{self._n_blank}"
+        return f"_:{self._scope}g{self._n_blank}"
 
     def _label(self, label: str) -> str:
+        if bad := reason_against(label):
+            return bad
         name = label.strip()
-        if not _is_ncname(name):
+        if not is_ncname(name):
             self._mend(f"rdf:nodeID is no name: {label[:100]}")
-        return terms.blank(f"n{name}")
+        return terms.blank(f"{self._scope}n{name}")
 
     def _named(self, name: str) -> str:
         """Return the term of a name; one without a namespace is no IRI."""
         if name in self._markup.unbound:
-            return Bad(f"{name} has no namespace")
-        return self._reference(name, None)
+            return UnusableTerm(f"{name} has no namespace")
+        found = self._reference(name, None)
+        if isinstance(found, UnusableTerm) and _RELATIVE.match(name):
+            found = self._reference(name, self._open[0].base)
+            self._mend(f"a relative namespace: {name[:100]}")
+        return found
 
     def _reference(self, value: str, base: str | None) -> str:
-        found, mended = _resolved(value, base)
+        found, mended = resolved(value, base)
         if mended:
             terms.note_mended(self._log, value)
         return found
 
     def _identifier(self, name: str, base: str | None) -> str:
         stripped = name.strip()
-        found, _ = _resolved(f"#{stripped}", base)
-        if not _is_ncname(name):
+        found, _ = resolved(f"#{stripped}", base)
+        if not is_ncname(name):
             self._mend(f"rdf:ID is no name: {name[:100]}")
         elif found in self._ids:
             self._mend(f"rdf:ID used twice: {name[:100]}")
@@ -436,8 +489,8 @@ class RdfXmlReader:
 
     def _base(self, value: str, outer: str | None) -> str | None:
         """Return a new base; None if unknown, so that no false IRI results."""
-        found, mended = _resolved(value.partition("#")[0], outer)
-        if isinstance(found, Bad):
+        found, mended = resolved(value.partition("#")[0], outer)
+        if isinstance(found, UnusableTerm):
             self._note(Reason.BAD_TERM, f"xml:base: {found}")
             return None
         if mended:
@@ -445,7 +498,7 @@ class RdfXmlReader:
         return found[1:-1]
 
     def _language(self, tag: str) -> str:
-        if isinstance(found := _language(tag), Bad):
+        if isinstance(found := language_of(tag), UnusableTerm):
             return found
         if found != tag.lower():
             self._mend(f"language tag {tag[:100]}")
@@ -454,6 +507,7 @@ class RdfXmlReader:
     # -- faults --------------------------------------------------------------------
 
     def _note(self, reason: Reason, detail: str) -> None:
+        detail = detail.replace(NO_TEXT, "?")
         self._log.note(reason, f"{self._markup.place()}{detail}")
 
     def _mend(self, detail: str) -> None:
@@ -462,39 +516,3 @@ class RdfXmlReader:
     def _skip(self, detail: str) -> None:
         self._note(Reason.SYNTAX, detail)
         self.is_partial = self._log.count(Reason.SYNTAX) >= self._limits.n_errors
-
-
-def _bad(text: str) -> str:
-    """Return the reason why a text cannot be in a statement; empty if it can."""
-    if isinstance(text, Bad):
-        return text
-    return Bad("an entity that is not declared") if NO_TEXT in text else ""
-
-
-@lru_cache(maxsize=4096)
-def _resolved(value: str, base: str | None) -> tuple[str, bool]:
-    """Return the term of a reference, and whether it was mended."""
-    try:
-        reference = terms.mended_reference(value)
-        absolute = resolve(reference, base or "")
-        return f"<{terms.mended_iri(absolute)}>", reference != value
-    except ValueError as error:
-        return Bad(error), False
-
-
-@lru_cache(maxsize=256)
-def _language(tag: str) -> str:
-    found = terms.language_tag(tag).lower()
-    if found or not tag.strip():  # XML 1.0 section 2.12: an empty one is none
-        with suppress(ValueError):
-            return (found and Literal("", language=found).language) or ""
-    return Bad(f"language tag {tag[:100]}")
-
-
-def _is_ncname(name: str) -> bool:
-    """Return whether a name may be used as an identifier in XML."""
-    if name.isascii() and name.isidentifier():
-        return True
-    first = name[:1]
-    rest = name[1:].replace("-", "").replace(".", "").replace("\xb7", "")
-    return (first.isalpha() or first == "_") and f"_{rest}".isidentifier()

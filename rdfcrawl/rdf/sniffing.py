@@ -8,17 +8,29 @@ then by the first bytes.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
+from rdfcrawl.core.formats import (
+    HEAD_BYTES,
+    HTML,
+    TURTLE,
+    FormatDecision,
+    PackingKind,
+    file_name,
+)
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.text import wide_codec
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.content import ByteSource
 
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
 _ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
-_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar", "zip"})
+_TYPES_WITHOUT_MAGIC = _BROTLI_MEDIA_TYPES | _ZIP_MEDIA_TYPES
 
 # First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
@@ -30,6 +42,9 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
     # RFC 8878 3.1.2: skippable frames, which pzstd writes first
     *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), PackingKind.ZSTD) for i in range(16)),
     (b"\x04\x22\x4d\x18", PackingKind.LZ4),
+    (b"\x5d\0\0", PackingKind.LZMA),  # usual properties, and a usual dictionary
+    (b"LZIP\1", PackingKind.LZIP),
+    (b"\x1f\x9d", PackingKind.COMPRESS),
     (b"PK\x03\x04", PackingKind.ZIP),
     (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
@@ -101,7 +116,13 @@ _XML_ROOT = re.compile(
     rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
     re.DOTALL,
 )
-_XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
+# From the name of a DOCTYPE to the first element, not to markup of entities or comments
+_XML_ELEMENT = re.compile(
+    rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
+    re.DOTALL,
+)
 _NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
 # Roots of other vocabularies, in which an RDF/XML parser would still find statements;
 # `Ontology` is OWL/XML.
@@ -121,25 +142,63 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# Text before JSON that the mender of JSON skips, without prose and markup
+_JSON_PROLOGUE = re.compile(
+    rb"(?>\)\]\}'|[\s\0;,()0-9]++|\xc2\xa0|\xe2\x80[\x8b-\x8f\xa8\xa9]|\xe2\x81\xa0|\xef\xbb\xbf"
+    rb"|<!--(?=\s*+[{\[])|<!--.*?-->|<!\[CDATA\[|/\*.*?\*/|(?://|#)[^\r\n]*+"
+    rb"|\{\}\s*+&&|[\"']use strict[\"']"
+    rb"|(?:(?:var|let|const|export|default|return)\s++)*+(?:[\w$.]{1,100}+\s*+[=(])?+)*+"
+    rb"(?:\[\s*+)*+\{\s*+(?:[\"'/<&]|[\w$@]++\s*+:)",
+    re.DOTALL,
+)
+_NEARLY_KEY = re.compile(rb"@(?:context|id|graph|type)(?:[\"'`]|&quot;)?+\s*+:")
+_PAGE_MARK = re.compile(rb"<(?:head|title|meta|link|script\s)|\sitem(?:scope|prop)\b")
+# The schema that a catalog names, or the fields of a dataset
+_DCAT_US = re.compile(
+    rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
+    rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
+    rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
+    rb'|"@type"\s*:\s*"(?:dcat:)?Catalog".{0,2000}"dataset"\s*:\s*\[',
+    re.DOTALL,
+)
+_CONTEXT_OF_OTHERS = re.compile(
+    rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
+)
 _RDF_NAMESPACE = RDF.encode()
+_OWN_ROOTS = {b"trix": formats.TRIX, b"oai-pmh": formats.OAI_PMH}
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
 _HTML_STARTS = frozenset(
     b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
-    b" nav header footer table ul ol dl form center font iframe noscript".split()
+    b" nav header footer table ul ol dl form center font iframe noscript i em strong"
+    b" small blockquote address details figure picture video audio pre button input"
+    b" select textarea label template fieldset big tt u marquee".split()
 )
+# `<a> <p> 'x'`, in which names of elements may be IRIs
 _RELATIVE_STATEMENT = re.compile(
-    rb"\s*<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[\w-]*+)\s++[<\"_\[(\w]"
+    rb"%s<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[^\s<>\"]*+)\s*+(?:[\"']|\[\s|_:"
+    rb"|(?:<[^<>\s]*+>|[\w-]*+:[^\s<>\";,]*+|[\d.+-]++|true|false)\s*+[.;,](?:\s|\Z))"
+    % _COMMENTS
 )
 # A page behind messages of the server.
 _LATE_PAGE = re.compile(
     rb"[^{}\[\]\"]{1,2000}?<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE
 )
+# RFC 9264 4.1; `<a>` alone would be markup.
+_LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
-_WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+_WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
+_STARTS_OF_TEXT = b"<{[@#"
+# A comment that may be longer than the first bytes
+_BEGINS_COMMENT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml\b[^<>]*+>\s*+)?"
+    rb"(?:<!(?i:doctype)\b[^<>\[]*+>\s*+)?(?:<!-|/\*)"
+)
+_MAX_COMMENT_BYTES = 256 * 1024
 
+LINK_SET = "a link set"
 _NOTHING = FormatDecision(None, "content")
 
 
@@ -151,14 +210,38 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
+    if "linkset" in media_type and _LINK_SET.match(head):
+        return FormatDecision(None, "content-type", LINK_SET)
+    decision = _decide(media_type, url, head)
+    if decision.format in (None, HTML) and _is_nearly_json_ld(
+        decision, head, is_claimed="json" in media_type.lower()
+    ):
+        return FormatDecision(formats.JSON_LD, "content")
+    return decision
+
+
+def head_of(source: ByteSource) -> bytes:
+    """Return the first bytes for `decide`, behind a comment that is longer."""
+    head = source.head()
+    begin = _BEGINS_COMMENT.match(head)
+    if begin is None or source.data is None:
+        return head
+    mark = b"*/" if begin[0].endswith(b"*") else b"-->"
+    if head.find(mark, begin.end()) >= 0:
+        return head
+    end = source.data.find(mark, begin.end(), _MAX_COMMENT_BYTES) + len(mark)
+    return source.data[end : end + HEAD_BYTES] if end >= len(mark) else head
+
+
+def _decide(media_type: str, url: str, head: bytes) -> FormatDecision:
+    declared = formats.format_of_media_type(media_type)
     name = file_name(url)
     # The names of most resources have no extension.
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
     if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
-    if packing := _packing_without_magic(media_type, url, head):
+    if packing := _packing_without_magic(media_type, name, head):
         return FormatDecision(None, "extension", packing, packing)
     by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
@@ -203,12 +286,35 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
-    if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
-        return FormatDecision(claimed, decided_by)  # behind a message of the server
+    if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
+        return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
-        refuted = claimed.name if decided_by == "content-type" else ""
+        is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
+        is_refuted = decided_by == "content-type" and not is_json_ld
+        refuted = claimed.name if is_refuted else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
+
+
+def _is_nearly_json_ld(
+    decision: FormatDecision, head: bytes, *, is_claimed: bool
+) -> bool:
+    """Return whether comments, code or, in JSON by its label, tags precede JSON-LD."""
+    if decision.packing is not None or decision.found == "JSON":
+        return False
+    if _JSON_LD_KEY.search(head):
+        begin = _JSON_PROLOGUE.match(head)
+        if begin is not None and _JSON_LD_KEY.search(head, begin.end() - 1):
+            return True
+    if not is_claimed:
+        return False
+    key = _NEARLY_KEY.search(head)
+    return key is not None and not _PAGE_MARK.search(head[: key.start()].lower())
+
+
+def _is_text_of_rdf(head: bytes) -> bool:
+    """Return whether tags of HTML are terms, or a message before Turtle."""
+    return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
 
 
 def _is_sure(
@@ -237,6 +343,8 @@ def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
     if found == "XML":  # rdf:RDF is optional in RDF/XML; `<a>` may be an IRI
         if claimed.family == "xml":
             return _xml_root(head)[0] in _OTHER_ROOTS
+        if claimed.family == "json":  # comments may be long
+            return _XML_ROOT.match(head) is not None
         return claimed.family != "html" and _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 
@@ -251,6 +359,8 @@ def _sniff(head: bytes) -> FormatDecision:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
+    elif _is_dcat_us(head):
+        found = formats.DCAT_US
     elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
@@ -258,6 +368,13 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _is_dcat_us(head: bytes) -> bool:
+    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
+    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#") or not _DCAT_US.search(head):
+        return False
+    return not _CONTEXT_OF_OTHERS.search(head)
 
 
 def _sniff_text(head: bytes) -> formats.Format | None:
@@ -280,22 +397,26 @@ def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
 
 
 def _packing_without_magic(
-    media_type: str, url: str, head: bytes
+    media_type: str, name: str, head: bytes
 ) -> PackingKind | None:
     """Return brotli or old tar, which only the name indicates, if the content fits."""
+    extension = name.rpartition(".")[2]
     essence = media_type.partition(";")[0].strip().lower()
-    extension = file_name(url).rpartition(".")[2]
+    if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
+        return None
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
         return None if is_other else PackingKind.BROTLI
-    if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
+    is_tar = b"\0" in head[:100] or b"\0ustar" in head  # behind other bytes
+    if extension == "tar" and is_tar and _sniff(head) == _NOTHING:
         return PackingKind.TAR
     # A program or other bytes may precede a zip.
     is_zip = extension == "zip" or essence in _ZIP_MEDIA_TYPES
-    if is_zip and b"PK\3\4" in head and not head.startswith(_MAGIC_STARTS):
-        return PackingKind.ZIP
-    return None
+    if not is_zip or head.startswith(_MAGIC_STARTS):
+        return None
+    is_before = b"PK\3\4" in head or head.startswith((b"#!", b"MZ"))
+    return PackingKind.ZIP if is_before else None
 
 
 def _sniff_markup(head: bytes) -> FormatDecision:
@@ -309,13 +430,13 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     lower = {name.lower() for name in names}
     if lower & _HTML_ROOTS:
         return FormatDecision(HTML, "content")
-    if b"trix" in lower:
-        return FormatDecision(formats.TRIX, "content")
+    if lower & _OWN_ROOTS.keys():
+        return FormatDecision(_OWN_ROOTS[min(lower & _OWN_ROOTS.keys())], "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return FormatDecision(formats.RDF_XML, "content")
-    is_page = lower & _HTML_STARTS and b"xmlns" not in tag
+    is_page = tag and lower & _HTML_STARTS and b"xmlns" not in tag
     if is_page and not _RELATIVE_STATEMENT.match(head):
         return FormatDecision(HTML, "content")
     return FormatDecision(None, "content", "XML")
@@ -329,18 +450,30 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
     match = _XML_ROOT.match(head)
     if match is None:
         return b"", b""
-    element = _XML_ELEMENT.search(
-        head, match.end(1) if match[1] else match.start(2) - 1
-    )
-    return (element[1], element[0]) if element else (match[1] or match[2], b"")
+    element = _XML_ELEMENT.match(head, match.end(1) if match[1] else match.start(2) - 1)
+    if element is None:
+        return match[1] or match[2], b""
+    return element[1], element[0][element.start(1) - element.start() :]
 
 
 def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    start = head[:2]
+    if start < b"\xef" and b"\0" not in start:  # usual
+        return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
-    codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
-    return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
+    codec = _WIDE_STARTS.get(head[:2], "")
+    if not codec and b"\0" in head[:2]:
+        markup = _WIDE_MARKUP.match(head)
+        codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
+    codec = codec or wide_codec(head)
+    if codec:
+        return head[: len(head) & ~1].decode(codec, "replace").encode()
+    if head[:1] == b"\0":
+        text = head.lstrip(b"\0")
+        return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
+    return head
 
 
 def _is_text(head: bytes) -> bool:

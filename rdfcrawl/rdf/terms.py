@@ -116,8 +116,8 @@ _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A scheme that suggests an IRI, not a text with a colon; and a host
 _BEGIN = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)"
-    r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)|(?i:file):///"
+    r"|(?i:urn|doi|info|tag|ark):(?=[^\s:])|(?i:mailto|tel|fax|sms|data):(?=\s*[^\s:]))"
 )
 _SECOND_URL = re.compile(r"[\s<>\"](?:https?|ftps?)://", re.IGNORECASE)
 _NO_TEXT = re.compile(
@@ -250,7 +250,9 @@ def _unescaped(text: str) -> str:
     r"""Return a text with `\u` and `\U` decoded (`ValueError` for an invalid one)."""
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(_character, text)
+    text = _ESCAPE.sub(_character, text)
+    # Two halves of a character become one.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -261,15 +263,16 @@ def _character(escape: re.Match[str]) -> str:
 
 
 _TAG: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+_ENCODING: Final = re.compile(r"\.(?:utf-?8|iso-?8859-?\d\d?)\Z", re.IGNORECASE)
 
 
 def language_tag(text: str) -> str:
     """Return a well-formed language tag; empty for other text.
 
-    >>> language_tag(" en_US "), language_tag("English (US)")
-    ('en-US', '')
+    >>> language_tag(" en_US.UTF-8 "), language_tag("en-"), language_tag("English (US)")
+    ('en-US', 'en', '')
     """
-    tag = text.strip().replace("_", "-")
+    tag = _ENCODING.sub("", text.strip().replace("_", "-")).rstrip("-")
     return tag if _TAG.fullmatch(tag) else ""
 
 

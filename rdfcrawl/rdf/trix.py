@@ -58,6 +58,10 @@ class XmlContent:
         """Return the lexical form: markup, or the text if there is no element."""
         return "".join(self._parts if self._has_elements else self._texts)
 
+    def markup(self) -> str:
+        """Return the content in exclusive canonical XML, with comments."""
+        return "".join(self._parts)
+
     def text(self, text: str) -> None:
         """Write characters."""
         self._texts.append(text)

@@ -255,7 +255,8 @@ def find_member(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
 
 SEGMENT_NAME = re.compile(
     r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})"
-    r"(?:\.(?P<revision>[0-9]+))?\.nq\.gz"  # each compaction increments it
+    r"(?:\.(?P<revision>[0-9]+))?"  # each compaction increments it
+    r"\.(?P<form>nq|txt)\.gz"
 )
 
 
@@ -282,7 +283,7 @@ def next_revision(name: str) -> str:
     if match is None:
         raise ValueError(f"no segment: {name}")
     revision = int(match["revision"] or 0) + 1
-    return f"{match['worker']}-{match['number']}.{revision}.nq.gz"
+    return f"{match['worker']}-{match['number']}.{revision}.{match['form']}.gz"
 
 
 def _revisions(directory: Path, worker: str | None) -> list[list[Path]]:

@@ -3,7 +3,8 @@
 `<directory>/<worker>-<n>.nq.gz` holds members (see `segment_file`), each of one or more
 complete documents, so `gunzip` reads a segment and `nquads.recover` repairs it without
 inflating it. Small documents are written together as one member. A document whose
-deflated form is longer than `spill_bytes` streams into a separate segment.
+deflated form is longer than `spill_bytes` streams into a separate segment. Logs whose
+lines are not N-Quads are segments with the extension `.txt.gz`.
 
 A segment is locked (`flock`) by its writer; the lock ends with the process.
 """
@@ -77,13 +78,19 @@ class QuadSegments:
     Args:
         directory: created if missing.
         worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
+        form: extension of the files before `.gz`, `nq` or `txt`.
 
     Raises:
         ConfigError: `worker` cannot be part of a file name.
     """
 
     def __init__(
-        self, directory: Path, worker: str, limits: SegmentLimits | None = None
+        self,
+        directory: Path,
+        worker: str,
+        limits: SegmentLimits | None = None,
+        *,
+        form: str = "nq",
     ) -> None:
         if not _WORKER_NAME.fullmatch(worker):
             raise ConfigError(
@@ -91,7 +98,7 @@ class QuadSegments:
             )
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._worker = worker
+        self._worker, self._form = worker, form
         self._limits = limits or SegmentLimits()
         self._number = self._first_number()
         self._pending: list[bytes] = []
@@ -312,7 +319,7 @@ class QuadSegments:
 
     def _create_file(self) -> SegmentFile:
         while True:
-            name = f"{self._worker}-{self._number:05}.nq.gz"
+            name = f"{self._worker}-{self._number:05}.{self._form}.gz"
             self._number += 1
             with _store_fault():
                 file = SegmentFile.create(self._directory / name)

@@ -174,13 +174,14 @@ def _read_with_riot(
     if jar is None:
         yield from (None for _ in documents)
         return
-    types = {each.name: each.media_types[0] for each in FORMATS}
+    types = {each.name: each.media_types[0] for each in FORMATS if each.media_types}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = []
         for n, (body, format_name, url) in enumerate(documents):
             (folder / f"{n}.in").write_bytes(body)
-            words = (str(folder / f"{n}.in"), types[format_name], url)
+            media_type = types.get(format_name, "")  # unknown to Riot
+            words = (str(folder / f"{n}.in"), media_type, url)
             lines.append("\t".join((*words, str(folder / f"{n}.nq"))) + "\n")
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", str(jar), str(_RIOT)]
         subprocess.run(

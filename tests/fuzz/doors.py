@@ -262,7 +262,7 @@ def _context(data: bytes) -> None:
 
 def _documents() -> Iterator[tuple[str, Door]]:
     for each in FORMATS:
-        media_type = each.media_types[0]
+        media_type = next(iter(each.media_types), "")
         yield each.name, Door(partial(_document, media_type), is_bounded=True)
         if each is not HTML:
             yield f"{each.name} inline", Door(partial(_inline, media_type))

@@ -9,6 +9,7 @@ import pytest
 
 from rdfcrawl.core.errors import LOSSES, Reason
 from rdfcrawl.core.formats import FORMATS, PACKING_EXTENSIONS
+from rdfcrawl.core.last_copies import SMALL
 from rdfcrawl.core.records import MAX_RETRIES
 from rdfcrawl.downloader.client import DRAINED_BYTES
 from rdfcrawl.downloader.contexts.cache import MAX_SHARED_BYTES
@@ -31,7 +32,6 @@ from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS
 from rdfcrawl.rdf.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.rdf.html.page_links import MAX_LINKS
 from rdfcrawl.rdf.output import CHUNK_BYTES
-from rdfcrawl.sources.ckan.plan import SMALL
 from rdfcrawl.sources.ckan.values import MARGIN_SECS
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import MAX_SAMPLE_BYTES

@@ -23,8 +23,9 @@ ROOMS = [
 # They connect to nothing: bytes go in, values come out.
 PURE = """
 analysis.description analysis.duplicates analysis.measures analysis.ranking
-analysis.refresh core.codec core.content core.errors core.messages core.source_tasks
-core.formats core.records core.reservations core.sorting core.tasks core.visits
+analysis.refresh core.codec core.content core.errors core.last_copies core.messages
+core.source_tasks core.formats core.records core.reservations core.sorting core.tasks
+core.visits
 downloader.robots.parser downloader.robots.policy
 downloader.warc frontier.arguments frontier.queue.candidate frontier.queue.host_rules
 frontier.request_turns monitor.pings.judging pipelines.provenance rdf sources.ckan

@@ -44,7 +44,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/rdf/text.py",
+        "rdfcrawl/rdf/xml_screen.py",
         "        if len(value) > MAX_VALUE_BYTES or"
         " self._n_bytes > MAX_ALL_VALUES_BYTES:\n",
         "        if False:\n",
@@ -60,7 +60,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         7,
-        "rdfcrawl/rdf/text.py",
+        "rdfcrawl/rdf/xml_screen.py",
         '        if match["external"] or b"<" in value:\n',
         "        if False:\n",
         "tests/rdf/test_parse_bounds.py::test_what_entities_reach_for_is_not_fetched",

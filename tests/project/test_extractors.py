@@ -35,7 +35,7 @@ class FailingExtractor:
     marker = "Fail"
 
     def extract(self, page):
-        yield f"<{page.url}> <urn:x:p> 'bad' ."
+        yield f"<{page.url}> bad ."
         yield f'<{page.url}> <urn:x:p> "good" .'
         raise ValueError("no more")
 
@@ -74,7 +74,7 @@ class NonsenseExtractor:
 
         print("frames are not disturbed", flush=True)
         yield ox.Triple(ox.NamedNode("urn:x:s"), ox.NamedNode("urn:x:p"), ox.Literal(1))
-        yield b"<urn:x:s> <urn:x:p> 'bytes' ."
+        yield b"<urn:x:s> bytes ."
         yield from document.text
         sys.exit(3)
 """

@@ -48,7 +48,7 @@ DOCUMENTS = {
     ),
 }
 LABELS = (
-    *(each.media_types[0] for each in FORMATS if each is not HDT),
+    *(each.media_types[0] for each in FORMATS if each.media_types and each is not HDT),
     *("text/plain", "application/octet-stream", "application/json", "text/xml"),
     *("application/xml", "application/xhtml+xml", "application/x-unknown", "text/csv"),
     *("", "application/activity+json"),

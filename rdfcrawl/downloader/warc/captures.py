@@ -158,8 +158,14 @@ class CaptureReader:
 
     def _captures(self) -> Iterator[WarcCapture]:
         """Yield the captures of a packed member, or of a file without compression."""
+        if self.part.begins_zip():
+            self._seek()
+            self.is_done = not self._has_more()
+            return
         is_packed = self.part.begins_packed()
-        member = self._member = PackedRecords(self.part) if is_packed else None
+        ratio = self.limits.max_ratio
+        member = PackedRecords(self.part, max_ratio=ratio) if is_packed else None
+        self._member = member
         try:
             yield from self._records(member or self.part, is_packed=is_packed)
         except _bad_archives() as error:

@@ -21,6 +21,7 @@ from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.warc.http_messages import BodyFrame
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder, UnknownCoding
+from rdfcrawl.rdf.unpack.limits import RATIO_FREE_BYTES
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -30,18 +31,20 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Dictionary = zstd.ZstdDict
 
 READ_BYTES: Final = 64 * 1024
 MAX_MEMBER_BYTES: Final = 4 * 1024**3
 _GZIP: Final = b"\x1f\x8b\x08"
 _WARC: Final = b"WARC/"
+_ZIP: Final = b"PK\1\2", b"PK\3\4", b"PK\5\6", b"PK\7\x08"
 _GZIP_WINDOW: Final = 31
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 # RFC 8878 3.1.2; the first frame of a file may be a dictionary, packed or not.
 _SKIPPABLE: Final = tuple(bytes((0x50 + i, 0x2A, 0x4D, 0x18)) for i in range(16))
 _DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY_BYTES: Final = 16 * 2**20
-_MAX_WINDOW_LOG: Final = 27
+_OPTIONS: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
 _SLICE_BYTES: Final = 4096  # fed to a decoder at a time
 MAX_LINE_BYTES: Final = 8192  # that begins a record of ARC
 _begins_chunk: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[^\r\n]*)?\r?\n").match
@@ -66,7 +69,12 @@ class FilePart:
     """
 
     def __init__(
-        self, file: BinaryIO, offset: int, *, is_last: bool, dictionary: bytes = b""
+        self,
+        file: BinaryIO,
+        offset: int,
+        *,
+        is_last: bool,
+        dictionary: Dictionary | None = None,
     ) -> None:
         self._file, self._is_last = file, is_last
         self.dictionary = dictionary
@@ -98,6 +106,10 @@ class FilePart:
     def begins_packed(self) -> bool:
         """Return whether a gzip member or a frame of Zstandard begins here."""
         return self.head().startswith((_GZIP, _ZSTD, *_SKIPPABLE))
+
+    def begins_zip(self) -> bool:
+        """Return whether a header of zip begins here, as in WACZ."""
+        return self.head().startswith(_ZIP)
 
     def head(self) -> bytes:
         """Return the next bytes, at least as many as a magic number has."""
@@ -146,25 +158,39 @@ def begins_warc(line: bytes) -> bool:
     return line.startswith(_WARC)
 
 
+def without_version_2(line: bytes) -> bytes:
+    r"""Return the first line of a record of ARC with the fields of version 1.
+
+    >>> without_version_2(b"u://a 1.1.1.1 20250301120000 text/plain 200 - - 0 f 7\n")
+    b'u://a 1.1.1.1 20250301120000 text/plain 7\n'
+    """
+    url, *fields = line.rsplit(b" ", 9)
+    if len(fields) != 9 or not (fields[1].isdigit() and fields[3].isdigit()):
+        return line
+    return b" ".join((url, *fields[:3], fields[-1]))
+
+
 def begins_arc(line: bytes) -> bool:
     """Return whether a line begins a record of ARC.
 
     It has a URL, an address, a date, a media type and a length.
     """
-    url, *fields = line.rstrip().rsplit(b" ", 4)
+    url, *fields = without_version_2(line).rstrip().rsplit(b" ", 4)
     if len(fields) != 4 or b":" not in url:
         return False
     date, length = fields[1], fields[3]
     return date.isdigit() and 12 <= len(date) <= 17 and length.isdigit()
 
 
-def _begins_record(content: bytes, dictionary: bytes) -> bool | None:
+def _begins_record(content: bytes, dictionary: Dictionary | None) -> bool | None:
     """Return whether a record begins here; None with too few bytes."""
     if content.startswith(_WARC):
         return True
     try:
         inflate = _decoder(content, dictionary)
         head = inflate.decompress(content, MAX_LINE_BYTES)
+        while not head and inflate.unconsumed_tail:
+            head = inflate.decompress(inflate.unconsumed_tail, MAX_LINE_BYTES)
     except _broken():
         return False
     line, end, _ = head.partition(b"\n")
@@ -175,7 +201,7 @@ def _begins_record(content: bytes, dictionary: bytes) -> bool | None:
     return None if is_short and is_possible else False
 
 
-def _first_undecided(window: bytes, dictionary: bytes) -> int:
+def _first_undecided(window: bytes, dictionary: Dictionary | None) -> int:
     """Return the possible start of an incomplete record."""
     tail = max(0, len(window) - len(_WARC))  # perhaps the start of a magic number
     places = (
@@ -184,7 +210,7 @@ def _first_undecided(window: bytes, dictionary: bytes) -> int:
     return min(next(places, tail), tail)
 
 
-def read_dictionary(file: BinaryIO) -> bytes:
+def read_dictionary(file: BinaryIO) -> Dictionary | None:
     """Return the dictionary of a file that is packed with Zstandard, if any.
 
     Source: IIPC, "Zstandard Compression for WARC Files 1.0" (draft), 4.
@@ -195,29 +221,36 @@ def read_dictionary(file: BinaryIO) -> bytes:
     file.seek(0)
     head = file.read(8)
     if not head.startswith(_DICTIONARY):
-        return b""
+        return None
     n_bytes = int.from_bytes(head[4:], "little")
-    if n_bytes > _MAX_DICTIONARY_BYTES:
-        size = counted(n_bytes, "byte")
-        raise SourceFault(Reason.TOO_LARGE, f"a dictionary of {size}")
-    content = file.read(n_bytes)
-    if not content.startswith(_ZSTD):
-        return content
+    n_read = min(n_bytes, _MAX_DICTIONARY_BYTES + 1)
+    content = file.read(n_read)
     try:
-        return _ZstdFrame(b"").unpacked(content)
+        if len(content) < n_read:
+            raise ValueError("cut off")
+        if content.startswith(_ZSTD):
+            n_bytes = len(content := _unpacked(content))
+        if n_bytes > _MAX_DICTIONARY_BYTES:
+            limit = counted(_MAX_DICTIONARY_BYTES, "byte")
+            raise SourceFault(Reason.TOO_LARGE, f"a dictionary of more than {limit}")
+        return Dictionary(content)
     except _broken() as error:
         raise SourceFault(Reason.BAD_ARCHIVE, f"dictionary: {error}") from error
+
+
+def _unpacked(dictionary: bytes) -> bytes:
+    frame = zstd.ZstdDecompressor(options=_OPTIONS)
+    content = frame.decompress(dictionary, _MAX_DICTIONARY_BYTES + 1)
+    if not frame.eof and len(content) <= _MAX_DICTIONARY_BYTES:
+        raise ValueError("cut off")
+    return content
 
 
 class _ZstdFrame:
     """A decoder of one frame, with the interface of one of zlib."""
 
-    def __init__(self, dictionary: bytes) -> None:
-        options: dict[int, int] = {
-            zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG
-        }
-        known = zstd.ZstdDict(dictionary) if dictionary else None
-        self._frame = zstd.ZstdDecompressor(zstd_dict=known, options=options)
+    def __init__(self, dictionary: Dictionary | None) -> None:
+        self._frame = zstd.ZstdDecompressor(zstd_dict=dictionary, options=_OPTIONS)
         self.unconsumed_tail = self.unused_data = b""
 
     @property
@@ -240,12 +273,8 @@ class _ZstdFrame:
             self.unconsumed_tail = b""
         return content
 
-    def unpacked(self, packed: bytes) -> bytes:
-        """Return the content of a dictionary."""
-        return self._frame.decompress(packed, _MAX_DICTIONARY_BYTES)
 
-
-def _decoder(head: bytes, dictionary: bytes) -> Any:
+def _decoder(head: bytes, dictionary: Dictionary | None) -> Any:
     """Return a decoder of what begins with these bytes."""
     if head.startswith((_ZSTD, *_SKIPPABLE)):
         return _ZstdFrame(dictionary)
@@ -259,10 +288,10 @@ def _broken() -> tuple[type[Exception], ...]:
 class PackedRecords:
     """The content of the member or frame at the start of a part; read once."""
 
-    def __init__(self, part: FilePart) -> None:
-        self._part = part
+    def __init__(self, part: FilePart, *, max_ratio: float) -> None:
+        self._part, self._max_ratio = part, max_ratio
         self._inflate = _decoder(part.head(), part.dictionary)
-        self._n_bytes = 0
+        self._n_packed = self._n_bytes = 0
         self._unread = b""  # content before an error
         self._most_bytes = MAX_MEMBER_BYTES
 
@@ -283,6 +312,7 @@ class PackedRecords:
                 packed = self._part.read()
                 if not packed:
                     raise BadMember("the file ends within a record")
+                self._n_packed += len(packed)
             try:
                 content: bytes = self._inflate.decompress(packed, max(1, n_bytes))
             except _broken() as error:
@@ -296,6 +326,8 @@ class PackedRecords:
                 raise BadMember(
                     f"a record of more than {counted(self._most_bytes, 'byte')}"
                 )
+            if self._n_bytes > max(RATIO_FREE_BYTES, self._n_packed * self._max_ratio):
+                raise BadMember(f"packed: ratio over {self._max_ratio:g}")
             if content:
                 return content
         return b""

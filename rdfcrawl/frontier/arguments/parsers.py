@@ -32,7 +32,11 @@ MAX_QUOTA: Final = 100_000  # per registered domain and epoch
 MAX_DEPTH: Final = 255  # limit of a record's depth field
 INLINE: Final = "data:,"  # prefix of the remembered content of a file
 VOID: Final = "void"  # the well-known VoID file of a site
-_HARVESTED: Final[dict[str, Kind | str]] = {VOID: VOID} | {
+DCAT_US: Final = "dcat-us"  # the data.json of a site
+OAI_PMH: Final = "oaipmh"
+_HARVESTED: Final[dict[str, Kind | str]] = {
+    **{word: word for word in (VOID, DCAT_US, OAI_PMH)},
+} | {
     kind.name.lower(): kind
     for kind in Kind
     if kind.is_source and kind not in (Kind.CUSTOM, Kind.WARC)

@@ -72,6 +72,7 @@ async def judge_by_spiders(crawl: OperatedCrawl, url: str) -> list[RuleVerdict]:
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
+_FETCHED_WELL: Final = ("SUCCESSFUL", "UNCHANGED")
 # Of a URI that was taken from the queue, and not requested.
 _NOT_ASKED: Final = frozenset(
     {
@@ -271,6 +272,8 @@ def _verdict(
     place = status.place if status else UriPlace.UNKNOWN
     verdicts = (
         (place in _WAITING, Verdict.WAITING),
+        # The list of URIs that were given up keeps those that a later run has fetched.
+        (own and own[-1].status in _FETCHED_WELL, Verdict.FETCHED),
         (place in _GIVEN_UP, Verdict.GIVEN_UP),
         (any(map(_was_requested, own)), Verdict.FETCHED),
         (own, Verdict.REFUSED),

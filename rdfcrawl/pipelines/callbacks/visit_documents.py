@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from rdfcrawl.core.errors import (
     one_line,
     passing_fault,
 )
-from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
+from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind, Record
 from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
@@ -176,8 +177,16 @@ class VisitProcessor:
             await answer_request(document, self._crawler)
         else:
             await self._to_pipelines(document, response)
+            await self._withdraw_from(document, response)
             if self._parse and visit.index(document) not in visit.returned:
                 await self._parse(document, response)
+
+    async def _withdraw_from(self, document: Document, response: Response) -> None:
+        """Delete the documents that a processed document has withdrawn."""
+        for url in dict.fromkeys(document.withdrawn):
+            record = Record(url, Kind.PAGE, document.record.depth, document.url)
+            part = replace(document.part(url, is_deleted=True), record=record)
+            await self._to_pipelines(part, response)
 
     def _set_reservations(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.
@@ -262,6 +271,7 @@ class VisitProcessor:
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
                 await self._to_pipelines(each, response)
+                await self._withdraw_from(each, response)
                 _keep_for_retry(each, visit, index)
                 if visit.is_scheduled:
                     note_outcome(visit, index, each)

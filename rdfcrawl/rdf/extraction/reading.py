@@ -63,7 +63,8 @@ class DocumentReading:
         self._log = FaultLog()
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
-        decision = sniffing.decide(job.media_type, job.url, self._source.head())
+        head = sniffing.head_of(self._source)
+        decision = sniffing.decide(job.media_type, job.url, head)
         self._claim = self._claim_of(self._source, decision, job.media_type, job.url)
         if self._claim is not None:
             decision = formats.FormatDecision(None, self._claim.decided_by)
@@ -533,7 +534,6 @@ def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
     essence = media_type.partition(";")[0].strip().lower()
     declared = formats.format_of_media_type(essence)
     is_usual = essence.endswith("xml") and declared is None
-    is_usual |= essence.startswith("application/linkset")
     if declared is formats.HTML or is_usual or essence in _OF_PAGES or page.is_json:
         return False
     return bool(scan(page.lower))

@@ -133,9 +133,23 @@ _MICROFORMATS = re.compile(
 
 # Scripts of RDF formats, except JSON-LD.
 _SCRIPT = re.compile(
-    rb"<script(?=[\s/])[^<]{0,1000}?type\s*+=\s*+[\"']?\s*+(?:application|text)/"
-    rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
+    rb"<script(?=[\s/])(?:[^<>\"']|\"[^\"<]{0,300}+\"|'[^'<]{0,300}+'){1,300}?type"
+    rb"\s*+=\s*+[\"']?\s*+(?:application|text)/"
+    rb"(?:x-)?(?:turtle|rdf|tri[gx]|n-?[tq3])"
 )
+
+
+# Media types that are meant to be that of JSON-LD
+_NEARLY_JSON_LD = re.compile(
+    rb"<script(?=[\s/])[^<>]{0,1000}?/(?:json\+ld|json-?ld|ld-json)"
+)
+
+
+def names_json_ld(lower: bytes, start: int = 0) -> bool:
+    """Return whether a page may have a script of JSON-LD, from a position on."""
+    if lower.find(b"ld+json", start) >= 0:
+        return True
+    return _NEARLY_JSON_LD.search(lower, start) is not None
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
@@ -146,9 +160,9 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     >>> sorted(scan(b"<p itemscope itemtype='http://schema.org/person'>"))
     [<Extractor.MICRODATA: 'microdata'>]
     """
-    has_property = b"property" in lower
+    has_property, has_script = b"property" in lower, b"<script" in lower
     found = {
-        Extractor.JSON_LD: b"ld+json" in lower,
+        Extractor.JSON_LD: has_script and names_json_ld(lower),
         Extractor.MICRODATA: b"itemscope" in lower,
         Extractor.OPEN_GRAPH: has_property and _OPEN_GRAPH.search(lower),
         Extractor.DUBLIN_CORE: _DUBLIN_CORE.search(lower),
@@ -157,6 +171,6 @@ def scan(lower: bytes) -> frozenset[Extractor]:
         or (b"typeof" in lower and _RDFA_TYPE.search(lower))
         or any(hint.search(lower) for hint in _RDFA),
         Extractor.MICROFORMATS: _MICROFORMATS.search(lower),
-        Extractor.SCRIPTS: _SCRIPT.search(lower),
+        Extractor.SCRIPTS: has_script and _SCRIPT.search(lower),
     }
     return frozenset(filter(found.get, found))

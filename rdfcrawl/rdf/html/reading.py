@@ -55,6 +55,7 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
 }
 _UNDERSCORED = re.compile(rb"lang=(?<=[\s:]lang=)[\"']?[a-z]{2,3}_[a-z]")
+_MAX_HELD_BYTES: Final = 16 * 2**20
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
 
@@ -272,12 +273,15 @@ class PageReading:
             case Extractor.JSON_LD:
                 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 
-                return extract_json_ld(page, self._environment, log), True
+                read = partial(extract_json_ld, page, self._environment, log)
+                return self._complete(read), True
             case Extractor.SCRIPTS:
                 from rdfcrawl.rdf.html.scripts import extract_scripts
 
-                environment, limits = self._environment, self._limits
-                return extract_scripts(page, environment, limits, log), True
+                read = partial(
+                    extract_scripts, page, self._environment, self._limits, log
+                )
+                return self._complete(read), True
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 
@@ -286,6 +290,22 @@ class PageReading:
                 module, name = _FUNCTIONS[other]
                 lines = getattr(import_module(module), name)(page, log)
         return iter_checked(lines, log), False
+
+    def _complete(self, read: Callable[[], Iterator[bytes]]) -> Iterable[bytes]:
+        """Return all blocks, or raise `NeedsSandbox`: another process starts over."""
+        if self._environment.is_bounded:
+            return read()
+        before, blocks, n_bytes = self._log.snapshot(), [], 0
+        try:
+            for block in read():
+                blocks.append(block)
+                n_bytes += len(block)
+                if n_bytes > _MAX_HELD_BYTES:
+                    self._environment.demand_bounds("many statements of one page")
+        except NeedsSandbox:
+            self._log.restore(before)
+            raise
+        return blocks
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:
         """Run one step of an extractor; return None on failure."""

@@ -19,6 +19,7 @@ from rdfcrawl.core.formats import (
 )
 from rdfcrawl.rdf.links.headers import iter_raw
 from rdfcrawl.rdf.nesting import strict_json
+from rdfcrawl.rdf.sniffing import LINK_SET
 from rdfcrawl.uri import BadUri, requestable
 
 MAX_LINKS: Final = 10_000  # of one document, as of a page
@@ -36,7 +37,7 @@ def is_link_set(media_type: str, decision: FormatDecision, head: bytes) -> bool:
         return False
     essence = media_type.partition(";")[0].strip().lower()
     if essence in (_TEXT, _JSON):
-        return True
+        return decision.found in ("", "JSON", LINK_SET)
     return decision.found == "JSON" and _begins_json(head) is not None
 
 
@@ -69,11 +70,12 @@ def read_link_set(
         except BadUri:
             log.note(Reason.BAD_URI, f"link set: {href[:100]!r}")
             continue
-        if relation is not None:
-            found.add(Link(url, relation, media_type))
+        if relation is None or (link := Link(url, relation, media_type)) in found:
+            continue
         if len(found) == MAX_LINKS:
-            log.note(Reason.TOO_LARGE, f"more than {MAX_LINKS} links")
+            log.note(Reason.TOO_LARGE, f"link set: more than {MAX_LINKS} links")
             break
+        found.add(link)
     return found
 
 

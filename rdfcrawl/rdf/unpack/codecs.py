@@ -8,9 +8,11 @@ from __future__ import annotations
 import bz2
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import brotli  # type: ignore[import-untyped]
@@ -35,6 +37,9 @@ _KEPT_BYTES: Final = 256 * 1024  # first bytes, kept for decoding again up to an
 _TRAILER_BYTES: Final = 32  # at least the length of any trailer
 _STEP_BYTES: Final = 32 * 1024  # decoded per call, and lost if an error follows
 _ANY: Final = bytes(range(256))
+_LZIP_HEAD: Final = 6
+_LZIP_TRAILER: Final = Struct("<I2Q")
+_LZW_CODES: Final = 4096  # decoded at a time
 
 # Raised by the libraries for broken input; only caught around library calls.
 _BROKEN: Final[tuple[Any, ...]] = (  # the C modules' classes are typed loosely
@@ -141,9 +146,9 @@ class _CarefulCodec:
     """Wrapper of a codec that yields the output up to an error.
 
     On an error, the libraries discard the output of the latest input, which may be a
-    complete short document. So the last bytes, which may be a checksum, are passed one
-    by one, and a stream with an early error is decoded again in short parts. A later
-    error loses the latest output.
+    complete short document. So a stream with an early error is decoded again in short
+    parts. Later, the last bytes, which may be a checksum, are passed one by one, and
+    another error loses the latest output.
     """
 
     def __init__(self, make: Callable[[], StreamCodec]) -> None:
@@ -162,25 +167,38 @@ class _CarefulCodec:
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         self._n_in += len(data)
+        is_early = self._n_in <= _KEPT_BYTES
+        parts: Iterable[bytes] = (data,)
+        if not is_early:
+            parts = data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)
         try:
-            for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
+            for part in parts:
                 for piece in self._codec.pieces(part):
                     self._n_out += len(piece)
                     yield piece
         except BrokenStream as error:
-            if self._n_in <= _KEPT_BYTES and not error.needs_memory:
+            if is_early and not error.needs_memory:
                 yield from self._retry(data)
             raise
-        if self._n_in <= _KEPT_BYTES:
+        if is_early:
             self._kept.append(data)
         else:
             self._kept.clear()
 
     def _retry(self, data: bytes) -> Iterator[bytes]:
         """Yield the output between the last piece and the error."""
+        n_good = 0
+        with suppress(BrokenStream):
+            codec = self._make()
+            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+                for _ in codec.pieces(part):
+                    pass
+                n_good += len(part)
+        n_good -= sum(map(len, self._kept))
+        last = data[n_good : n_good + _TRAILER_BYTES]
         codec, n_known = self._make(), self._n_out
         with suppress(BrokenStream):
-            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+            for part in chain(self._kept, (data[:n_good],), _parts(last, 1)):
                 for piece in codec.pieces(part):
                     if len(piece) > n_known:
                         yield piece[n_known:]
@@ -247,6 +265,144 @@ class _Deflate64:
                 raise BrokenStream.of(exc) from exc
             if piece:
                 yield piece
+
+
+class _Lzip:
+    """Decoder of one member of lzip, with the interface of `lzma`.
+
+    Source: the manual of lzip, "File format".
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._rest = b""  # of the header, then of the trailer
+        self._stream: lzma.LZMADecompressor | None = None
+        self._crc = self._n_bytes = 0
+        self.eof = False
+        self.needs_input = True
+        self.unused_data = b""
+
+    def decompress(self, data: bytes, max_bytes: int) -> bytes:
+        if self._stream is None:
+            self._rest += data
+            if len(self._rest) < _LZIP_HEAD:
+                return b""
+            self._stream, data = self._begin(self._rest), self._rest[_LZIP_HEAD:]
+            self._rest = b""
+        piece = b""
+        if self._stream.eof:
+            self._rest += data
+            if len(self._rest) >= _LZIP_TRAILER.size:
+                self._end()
+        else:
+            piece = self._stream.decompress(data, max_bytes)
+            self._crc = zlib.crc32(piece, self._crc)
+            self._n_bytes += len(piece)
+            self._rest = self._stream.unused_data
+        self.needs_input = (
+            len(self._rest) < _LZIP_TRAILER.size
+            if self._stream.eof
+            else self._stream.needs_input
+        )
+        return piece
+
+    def _begin(self, head: bytes) -> lzma.LZMADecompressor:
+        if not head.startswith(b"LZIP\1"):
+            raise ValueError("no header of lzip")
+        size = 1 << (head[5] & 0x1F)
+        size = checked_dictionary(size - size // 16 * (head[5] >> 5), self._max_bytes)
+        found = {"id": lzma.FILTER_LZMA1, "dict_size": size, "lc": 3, "lp": 0, "pb": 2}
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[found])
+
+    def _end(self) -> None:
+        crc, n_bytes, _ = _LZIP_TRAILER.unpack_from(self._rest)
+        if (crc, n_bytes) != (self._crc, self._n_bytes):
+            raise ValueError("wrong checksum or length")
+        self.eof, self.unused_data = True, self._rest[_LZIP_TRAILER.size :]
+
+
+class _Lzw:
+    """Decoder of compress (`.Z`): LZW with codes of 9 to 16 bits.
+
+    Codes come in groups of eight, and the rest of a group is skipped where the length
+    of the codes changes. The format has no end, length or checksum.
+    """
+
+    garbage = b""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._n_free = max_bytes  # for the table
+        self._rest = b""  # from the beginning of a group
+        self._n_skipped = 0  # bytes to skip
+        self._n_done = 0  # codes of the group
+        self._n_most = 0  # bits of the longest code; 0 before the header
+        self._n_bits, self._has_reset = 9, False
+        self._table = [bytes((octet,)) for octet in range(256)]
+        self._last = b""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the header is complete, and no part of a code is left."""
+        n_used = (self._n_done * self._n_bits + 7) // 8
+        return self._n_most > 0 and not self._rest[n_used:].strip(b"\0")
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        data = self._rest + data
+        if not self._n_most:
+            if len(data) < 3:
+                self._rest = data
+                return
+            self._n_most, self._has_reset = data[2] & 0x1F, data[2] > 0x7F
+            if not data.startswith(b"\x1f\x9d") or not 9 <= self._n_most <= 16:
+                raise BrokenStream("no header of compress")
+            self._table += [b""] * self._has_reset
+            data = data[3:]
+        out: list[bytes] = []
+        at = self._n_skipped
+        while at < len(data):
+            n_bits = self._n_bits
+            group = data[at : at + n_bits]
+            if not self._decode(group, out):
+                break
+            at += n_bits
+            if len(out) >= _LZW_CODES or (out and len(out[-1]) > _LZW_CODES):
+                yield from _parts(b"".join(out), PIECE_BYTES)
+                out.clear()
+        self._n_skipped, self._rest = max(0, at - len(data)), data[at:]
+        yield from _parts(b"".join(out), PIECE_BYTES)
+
+    def _decode(self, group: bytes, out: list[bytes]) -> bool:
+        """Decode the codes of a group; return whether the next one follows."""
+        table, n_bits, last = self._table, self._n_bits, self._last
+        n_codes = len(group) * 8 // n_bits
+        bits = int.from_bytes(group, "little") >> (self._n_done * n_bits)
+        mask = (1 << n_bits) - 1
+        for _ in range(self._n_done, n_codes):
+            code = bits & mask
+            bits >>= n_bits
+            if code == 256 and self._has_reset:
+                self._n_free += sum(map(len, table[257:]))
+                del table[257:]
+                self._n_bits, self._n_done, self._last = 9, 0, b""
+                return True
+            if code < len(table):
+                found = table[code]
+            elif code == len(table) and last:
+                found = last + last[:1]
+            else:
+                raise BrokenStream("a code that is not in the table")
+            out.append(found)
+            if last and len(table) < 1 << self._n_most:
+                table.append(last + found[:1])
+                self._n_free -= len(last) + 1
+            last = found
+            if len(table) > mask and n_bits < self._n_most:
+                self._n_bits, self._n_done, self._last = n_bits + 1, 0, last
+                return True
+        if self._n_free < 0:
+            raise BrokenStream("needs too much memory", needs_memory=True)
+        self._n_done, self._last = n_codes % 8, last
+        return n_codes == 8
 
 
 class _StoredCodec:
@@ -339,6 +495,15 @@ _MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
     PackingKind.BROTLI: lambda _: br(),
     # consecutive frames (LZ4 frame format 1.6)
     PackingKind.LZ4: lambda _: _careful(lambda _: lz4.frame.LZ4FrameDecompressor()),
+    PackingKind.LZMA: lambda limits: _careful(
+        lambda _: lzma.LZMADecompressor(
+            lzma.FORMAT_ALONE, memlimit=limits.codec_memory_bytes + 2**20
+        )
+    ),
+    PackingKind.LZIP: lambda limits: _careful(
+        lambda _: _Lzip(limits.codec_memory_bytes), b"L"
+    ),
+    PackingKind.COMPRESS: lambda limits: _Lzw(limits.codec_memory_bytes),
     "stored": lambda _: _StoredCodec(),
     "deflate": lambda _: deflate(is_bare=True),
     "deflate64": lambda _: _Deflate64(),
@@ -350,102 +515,13 @@ def codec_of(name: str, limits: UnpackLimits) -> StreamCodec:
     return _MAKERS[name](limits)
 
 
-_LEAST_DICTIONARY: Final = 4096
-# Old and new 7z ids of filters for machine code; some writers apply them to any data.
-_NEW_FILTERS: Final = {
-    b"\x04": lzma.FILTER_X86,
-    b"\x05": lzma.FILTER_POWERPC,
-    b"\x06": lzma.FILTER_IA64,
-    b"\x07": lzma.FILTER_ARM,
-    b"\x08": lzma.FILTER_ARMTHUMB,
-    b"\x09": lzma.FILTER_SPARC,
-}
-_OLD_IDS: Final = ("0103", "0205", "0401", "0501", "0701", "0805")
-_FILTERS: Final = _NEW_FILTERS | {
-    bytes.fromhex(f"0303{old}"): found
-    for old, found in zip(_OLD_IDS, _NEW_FILTERS.values(), strict=True)
-}
-_DELTA: Final = b"\x03"
-_CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
+LEAST_DICTIONARY: Final = 4096
 
 
-def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
-    """Return an LZMA decoder with a dictionary of at most `max_bytes`.
-
-    `properties` are `(pb * 5 + lp) * 9 + lc` and the size of the dictionary.
-
-    Raises:
-        SourceFault: `BAD_ARCHIVE`, or `TOO_LARGE` for the dictionary.
-    """
-    if len(properties) < 5 or properties[0] >= 9 * 5 * 5:
-        raise _bad("LZMA")
-    rest, lc = divmod(properties[0], 9)
-    pb, lp = divmod(rest, 5)
-    if lc + lp > 4:  # as in all current decoders
-        raise _bad("LZMA")
-    size = _checked(int.from_bytes(properties[1:5], "little"), max_bytes)
-    return raw_lzma(
-        [{"id": lzma.FILTER_LZMA1, "dict_size": size, "lc": lc, "lp": lp, "pb": pb}]
-    )
-
-
-def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
-    """Return an LZMA2 decoder; see `lzma1`.
-
-    Source: xz file format 5.3.1.
-    """
-    if len(properties) != 1 or properties[0] > 40:
-        raise _bad("LZMA2")
-    bits = properties[0]
-    size = (2 | (bits & 1)) << (bits // 2 + 11) if bits < 40 else 0xFFFF_FFFF
-    size = _checked(size, max_bytes)
-    return raw_lzma([{"id": lzma.FILTER_LZMA2, "dict_size": size}])
-
-
-def plain_filter(method: bytes, properties: bytes, n_bytes: int) -> StreamCodec | None:
-    """Return a decoder of Delta or a filter for machine code (BCJ), else None.
-
-    `method` is a 7z id; `n_bytes` is the length of the data.
-    """
-    if method == _DELTA and len(properties) == 1:
-        return _Filter({"id": lzma.FILTER_DELTA, "dist": properties[0] + 1}, n_bytes)
-    found = _FILTERS.get(method)
-    return None if found is None else _Filter({"id": found}, n_bytes)
-
-
-class _Filter:
-    """Decoder of a filter, which delays the last bytes.
-
-    liblzma only supports filters in front of LZMA2, so it receives the bytes as
-    uncompressed LZMA2 chunks.
-    """
-
-    is_complete = True
-    garbage = b""
-
-    def __init__(self, first: dict[str, int], n_bytes: int) -> None:
-        filters = [first, {"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
-        self._stream = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
-        self._n_left = n_bytes
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        data = data[: self._n_left]
-        self._n_left -= len(data)
-        for start in range(0, len(data), _CHUNK_BYTES):
-            chunk = data[start : start + _CHUNK_BYTES]
-            head = b"\1" + (len(chunk) - 1).to_bytes(2)  # 1: new dictionary
-            yield self._stream.decompress(head + chunk)
-        if data and not self._n_left:
-            yield self._stream.decompress(b"\0")  # ends LZMA2
-
-
-def _checked(size: int, max_bytes: int) -> int:
+def checked_dictionary(size: int, max_bytes: int) -> int:
+    """Return the size of a dictionary for a decoder (`TOO_LARGE`)."""
     if size > max_bytes:
         raise SourceFault(
             Reason.TOO_LARGE, f"a decoder with {counted(size, 'byte')} of memory"
         )
-    return max(size, _LEAST_DICTIONARY)
-
-
-def _bad(what: str) -> SourceFault:
-    return SourceFault(Reason.BAD_ARCHIVE, f"invalid properties of {what}")
+    return max(size, LEAST_DICTIONARY)

@@ -124,7 +124,7 @@ class _Place:
 
     # innermost file name around the document that indicates a format, or the outermost
     hint: str
-    media_type: str  # of the source if it is an RDF format, or empty
+    media_type: str  # of the source if it is an RDF format or a link set, or empty
     own: str = ""  # file name of the member without decoded packings, or empty
     names: tuple[str, ...] = ()
     packings: tuple[str, ...] = ()
@@ -133,7 +133,9 @@ class _Place:
     def of(cls, url: str, media_type: str) -> _Place:
         declared = formats.format_of_media_type(media_type)
         # Packed bytes are not a page, even if the server declares HTML.
-        if declared is None or declared is formats.HTML:
+        if declared is formats.HTML or (
+            declared is None and "linkset" not in media_type
+        ):
             media_type = ""
         return cls(hint=url, media_type=media_type)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
-from rdfcrawl.rdf.unpack.codecs import lzma1, lzma2, plain_filter
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry
+from rdfcrawl.rdf.unpack.raw_codecs import lzma1, lzma2, plain_filter
 from rdfcrawl.rdf.unpack.scratch import BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.seven_zip_header import (
     ENCODED_HEADER,
@@ -44,6 +44,7 @@ _METHODS: Final = {
     b"\x04\x01\x09": "deflate64",
     b"\x04\x02\x02": "bzip2",
     b"\x04\xf7\x11\x01": "zstd",
+    b"\x04\xf7\x11\x02": "brotli",
 }
 _LZMA: Final = {b"\x03\x01\x01": lzma1, b"\x21": lzma2}
 # PPMd: the library for it writes out of bounds if the input is broken.

@@ -26,6 +26,7 @@ _HEADER_ONLY: Final = b"123456"  # links, devices, folders, FIFOs: no data follo
 # Also folders, volumes, old names and access rights of GNU and Solaris; all other types
 # are files (POSIX).
 _NO_FILES: Final = _HEADER_ONLY + b"DVNAEI"
+_N_AT_END: Final = 2  # records of zeros
 _MAX_HOLES: Final = 100_000
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _PAX: Final = re.compile(rb"([0-9]{1,10}) ([^=\n]+)=", re.ASCII)
@@ -178,13 +179,19 @@ class _Tar:
         return self._exactly(size + -size % _RECORD)[:size]
 
     def _header(self) -> bytes | None:
-        """Return the next header; None at two zero records or the end of file."""
+        """Return the next header; None at the end.
+
+        Another archive may follow two zero records.
+        """
         while True:
             header = self._stream.read(_RECORD)
+            if self._n_zeros >= _N_AT_END and any(header) and not _is_valid(header):
+                self._note(SourceFault(Reason.BAD_ARCHIVE, "tar: trailing bytes"))
+                return None
             if not header and (self._n_zeros or self._n_headers or self._is_lost):
                 return None  # some writers omit the end marker
             if len(header) < _RECORD:
-                if self._is_lost:
+                if self._is_lost or self._n_zeros >= _N_AT_END:
                     return None
                 raise SourceFault(Reason.BAD_ARCHIVE, "tar: cut off")
             if self._is_lost:
@@ -192,8 +199,6 @@ class _Tar:
                     continue
             elif not any(header):
                 self._n_zeros += 1
-                if self._n_zeros == 2:
-                    return None
                 continue
             elif not _is_valid(header):
                 self._lose(_BadHeader("a header is missing"))
@@ -256,12 +261,12 @@ class _BadHeader(SourceFault):
 def _is_valid(header: bytes) -> bool:
     """Return whether the checksum of a header is right."""
     blank = header[:148] + b" " * 8 + header[156:]
-    # Some old writers summed signed bytes.
-    signed = sum(blank) - 256 * sum(octet > 127 for octet in blank)
     try:
-        return _number(header[148:156], 8) in (sum(blank), signed)
+        excess = sum(blank) - _number(header[148:156], 8)
     except _BadHeader:
         return False
+    # Some old writers summed signed bytes.
+    return not excess or excess == 256 * sum(octet > 127 for octet in blank)
 
 
 def _fields(places: bytes) -> list[bytes]:

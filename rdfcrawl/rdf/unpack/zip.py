@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
-from rdfcrawl.rdf.unpack.codecs import lzma1
 from rdfcrawl.rdf.unpack.members import ArchiveEntry, decode_name
+from rdfcrawl.rdf.unpack.raw_codecs import lzma1
 from rdfcrawl.rdf.unpack.scratch import BLOCK_BYTES, BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.streams import decoded
 
@@ -30,8 +30,8 @@ _CENTRAL: Final = Struct("<4s6H3I5H2I")  # 4.3.12
 _END: Final = Struct("<4s4H2IH")  # 4.3.16
 _END64: Final = Struct("<4sQ2H2I4Q")  # 4.3.14
 _LOCATOR64: Final = Struct("<4sIQI")  # 4.3.15
-_DESCRIPTOR: Final = Struct("<4s3I")  # 4.3.9
-_DESCRIPTOR64: Final = Struct("<4sI2Q")
+_DESCRIPTOR: Final = Struct("<3I")  # 4.3.9, after its signature
+_DESCRIPTOR64: Final = Struct("<I2Q")
 _IS_ENCRYPTED: Final = 0x2041  # 4.4.4: bits 0, 6 and 13
 _HAS_DESCRIPTOR: Final = 0x0008
 _IS_UTF8: Final = 0x0800
@@ -113,13 +113,16 @@ class _Zip:
         name = repr(header.name[:80])
         if header.flags & _IS_ENCRYPTED or header.method == 99:  # 99: AE-x
             raise SourceFault(Reason.ENCRYPTED, f"zip: {name}")
-        if header.method not in _METHODS or (
-            header.n_packed is None and _METHODS[header.method] == "stored"
-        ):
+        if header.method not in _METHODS:
             detail = f"zip: {name}: method {header.method}"
             raise SourceFault(Reason.BAD_ARCHIVE, detail)
-        local = self._unpack(_LOCAL, header.at, b"PK\3\4")
-        begin = header.at + _LOCAL.size + local[9] + local[10]
+        places = header.at, header.at - self._shift
+        at = next((x for x in places if self._blob.read_at(x, 4) == b"PK\3\4"), -1)
+        if at < 0:
+            detail = f"zip: {name}: a header is missing"
+            raise SourceFault(Reason.BAD_ARCHIVE, detail)
+        local = self._unpack(_LOCAL, at, b"PK\3\4")
+        begin = at + _LOCAL.size + local[9] + local[10]
         if header.n_packed is not None and self._lost is None:
             # Overlapping members would make a bomb with a low ratio.
             self._n_packed += header.n_packed
@@ -162,11 +165,15 @@ class _Zip:
         if found < 0:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: cut off, no directory")
         end_at = tail_at + found
-        _, _, _, _, n, size, offset, _ = _END.unpack_from(tail, found)
+        _, _, _, _, n, size, offset, n_comment = _END.unpack_from(tail, found)
+        if b"PK\3\4" in tail[found + _END.size + n_comment :]:
+            detail = "zip: cut off, only the directory of an inner zip"
+            raise SourceFault(Reason.BAD_ARCHIVE, detail)
         if n == 0xFFFF or _MAX32 in (size, offset):
             end_at, size, offset = self._end64(end_at, size, offset)
         begin = end_at - size
-        self._shift = begin - offset
+        # Some writers leave the offset out.
+        self._shift = 0 if offset == _MAX32 else begin - offset
         if begin < 0 or self._shift < 0:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: directory outside of the file")
         return begin, end_at
@@ -190,7 +197,7 @@ class _Zip:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: directory cut off")
         header = _header(fields[3:11], rest, fields[16])
         kind = stat.S_IFMT(fields[15] >> 16) if fields[1] >> 8 in _UNIX else 0
-        is_file = kind in (0, stat.S_IFREG)
+        is_file = kind in (0, stat.S_IFREG, stat.S_IFIFO)  # a pipe that was packed
         return replace(header, at=header.at + self._shift, is_file=is_file), after
 
     def _unpack(self, struct: Struct, at: int, signature: bytes) -> tuple[int, ...]:
@@ -208,8 +215,9 @@ class _Zip:
         while (at := self._next_header(at)) < self._blob.n_bytes:
             try:
                 fields = self._unpack(_LOCAL, at, b"PK\3\4")
-            except SourceFault:
-                return
+            except SourceFault:  # a part of the directory
+                at += 4
+                continue
             n_name, n_extra = fields[9:11]
             rest = self._blob.read_at(at + _LOCAL.size, n_name + n_extra)
             if len(rest) < n_name + n_extra:
@@ -227,13 +235,21 @@ class _Zip:
 
     def _described(self, header: _Header, begin: int, end: int) -> _Header:
         """Return a header with the sizes after its data, which end before `end`."""
-        for size, struct in ((16, _DESCRIPTOR), (24, _DESCRIPTOR64)):
-            data = self._blob.read_at(end - size, size)
-            if data.startswith(b"PK\7\x08"):
-                _, crc, n_packed, n_bytes = struct.unpack(data)
+        for struct in (_DESCRIPTOR, _DESCRIPTOR64):
+            for n_magic in (4, 0):  # which is optional
+                size = struct.size + n_magic
+                data = self._blob.read_at(max(begin, end - size), size)[n_magic:]
+                if len(data) < struct.size:
+                    continue
+                crc, n_packed, n_bytes = struct.unpack(data)
                 if n_packed == end - size - begin:
                     return replace(header, crc=crc, n_packed=n_packed, n_bytes=n_bytes)
-        return replace(header, crc=None, n_packed=None, n_bytes=None)
+        n_packed = None
+        if _METHODS.get(header.method) == "stored":  # cut off
+            tail_at = max(begin, end - _DESCRIPTOR64.size - 4)
+            tail = self._blob.read_at(tail_at, end - tail_at)
+            n_packed = tail_at + len(tail.partition(b"PK\7\x08")[0]) - begin
+        return replace(header, crc=None, n_packed=n_packed, n_bytes=None)
 
     def _next_header(self, at: int) -> int:
         """Return the offset of the next apparent header; or of the end."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.last_copies import are_too_few
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
@@ -279,9 +280,6 @@ _CONFIRM_BATCH_SIZE: Final = 20  # ids in one request
 MAX_IDS_CHARS: Final = 1400  # of one task
 
 
-# A portal with fewer known datasets may lose all of them: each is confirmed anyway.
-SMALL: Final = 20
-MAX_MISSING: Final = 0.5  # share of the remembered datasets of a larger portal
 # Share of the portal's own count; both change during the harvest.
 MAX_UNLISTED: Final = 0.1
 
@@ -301,7 +299,7 @@ def check_listing(*, n_listed: int, n_known: int, count: int | None = None) -> N
     if count and n_listed < count * (1 - MAX_UNLISTED):
         detail = f"{n_listed} listed of {count} that the portal counts"
         raise SourceFault(Reason.INCOMPLETE, detail)
-    if n_known > SMALL and n_listed < n_known * (1 - MAX_MISSING):
+    if are_too_few(n_listed, n_known):
         detail = f"{n_listed} listed but {n_known} known: nothing is deleted"
         raise SourceFault(Reason.BAD_ANSWER, detail)
 
@@ -312,9 +310,8 @@ def check_missing(*, n_missing: int, n_known: int) -> None:
     Raises:
         SourceFault: `BAD_ANSWER`.
     """
-    most = n_known if n_known <= SMALL else int(n_known * MAX_MISSING)
-    if n_missing > most:
-        detail = f"more than {most} of {n_known} are missing"
+    if are_too_few(n_known - n_missing, n_known):
+        detail = f"{n_missing} or more of {n_known} are missing"
         raise SourceFault(Reason.BAD_ANSWER, detail)
 
 

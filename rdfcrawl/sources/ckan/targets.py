@@ -61,7 +61,7 @@ _WORDS: Final = {
     name: frozenset(" ".join(lines).split())
     for name, lines in read_sections("formats.txt").items()
 }
-_RDF_FORMATS: Final = [one for one in FORMATS if one is not HTML]
+_RDF_FORMATS: Final = [one for one in FORMATS if one.media_types and one is not HTML]
 _RDF_MEDIA_TYPES: Final = frozenset(m for one in _RDF_FORMATS for m in one.media_types)
 _RDF_EXTENSIONS: Final = frozenset(e for one in _RDF_FORMATS for e in one.extensions)
 # Words in the form of `vocabularies.word_of`

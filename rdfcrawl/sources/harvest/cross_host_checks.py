@@ -259,6 +259,7 @@ class CrossHostChecks:
 def _add(found: Discovery, response: HarvestedResponse) -> None:
     response.follow_ups.extend(found.follow_ups)
     response.document.faults += found.faults
+    response.document.withdrawn += found.withdrawn
 
 
 def _part(url: str, document: Document) -> FollowUp:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Decision, Fault, Reason
+from rdfcrawl.core.errors import LOSSES, Decision, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
@@ -72,6 +72,8 @@ class DatasetRegistry:
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
         """Return the records for the datasets that a document describes."""
+        if document.status == 304:
+            return await self.of_unchanged(document.record.url, document.record)
         trust = self._session.profiles.of(document.record).trust
         named = ways_by_dataset(findings.named)
         datasets: list[KnownDataset] = []
@@ -135,7 +137,7 @@ class DatasetRegistry:
             await self._descriptions.note_for_revisits(dataset.name, depth)
         found_records = await self._take(dataset, document.record, depth)
         if before is not None and before.ways != dataset.ways:
-            found_records += self._dropped_files(before, dataset, document.record)
+            found_records += await self._dropped_files(before, dataset, document)
         return found_records
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
@@ -179,30 +181,46 @@ class DatasetRegistry:
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
             discovery = await self._uncover(prefixes, name)
-            discovery += self._dropped_files(known, None, document.record)
+            discovery += await self._dropped_files(known, None, document)
             await self._descriptions.forget(name)
         await self._descriptions.end(name, source)
         return discovery
 
-    def _dropped_files(
-        self, before: KnownDataset, now: KnownDataset | None, record: Record
+    async def _dropped_files(
+        self, before: KnownDataset, now: KnownDataset | None, document: Document
     ) -> Discovery:
-        """Return the records of files that a dataset no longer has, one visit each.
+        """Withdraw the files that no dataset has any more, without a request.
 
-        Only the response of a file can say that it is gone.
+        Of a description that is not read completely, the rest may name them.
         """
-        ways = now.ways if now else ()
-        kept = {url for way in ways for url in way.urls}
-        files = [
-            url
-            for way in before.ways
-            if way.way in (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
-            for url in way.urls
-            if url not in kept
-        ]
-        records = (Record(x, Kind.DUMP, record.depth + 1, record.url) for x in files)
-        change = f"run {self._session.run}"
-        return found(*(FollowUp(each, change=change) for each in records))
+        if document.is_partial or any(x.reason in LOSSES for x in document.faults):
+            return NOTHING_FOUND
+        kept = set(now.urls_of_files) if now else set()
+        files = [url for url in before.urls_of_files if url not in kept]
+        await self._store.gather(
+            self._store.drop(url, _SERVED, [before.name]) for url in files
+        )
+        n_datasets = await self._store.gather(
+            self._store.size(url, _SERVED) for url in files
+        )
+        gone = (url for url, n in zip(files, n_datasets, strict=True) if not n)
+        return Discovery(withdrawn=tuple(gone))
+
+    async def copies_of(self, document: Document, part: DumpPart) -> Discovery:
+        """Withdraw the files that a completely read part of a dataset replaces.
+
+        Earlier runs may have read other mirrors of it, or another way to the dataset.
+        """
+        dataset = await self.known(part.dataset) if part.run else None
+        if dataset is None or part.way >= len(dataset.ways):
+            return NOTHING_FOUND
+        way = dataset.ways[part.way]
+        is_all = len(way.parts) == 1
+        others = dataset.urls_of_files if is_all else way.parts[part.part]
+        urls = [url for url in others if url not in document.response.requested]
+        fetches = await self._fetches.last_of(urls)
+        copies = tuple(url for url, x in fetches.items() if x and not x.n_failures)
+        return Discovery(withdrawn=copies) if copies else NOTHING_FOUND
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.
@@ -408,8 +426,9 @@ class DatasetRegistry:
             source_task = SourceTask(run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
             endpoint = Record(url, Kind.SPARQL, depth, parent, task=source_task)
-            samples = self._samples(dataset, endpoint, way.graphs)
-            return [FollowUp(endpoint), *samples]
+            samples = await self._sample_pages(dataset, depth, parent)
+            descriptions = self._sample_descriptions(dataset, endpoint, way.graphs)
+            return [FollowUp(endpoint), *samples, *descriptions]
         urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
         changes = await self._changes(dataset, urls)
         files = []
@@ -419,16 +438,26 @@ class DatasetRegistry:
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change))
-        samples = (sample_of(dataset, uri, depth, parent) for uri in dataset.samples)
-        return [*files, *samples]
+        return [*files, *await self._sample_pages(dataset, depth, parent)]
 
-    def _samples(
+    async def _sample_pages(
+        self, dataset: KnownDataset, depth: int, parent: str
+    ) -> list[FollowUp]:
+        """Return the pages of samples that are due in this run."""
+        changes = await self._changes(dataset, list(dataset.samples))
+        due = zip(dataset.samples, changes, strict=True)
+        return [
+            sample_of(dataset, uri, depth, parent, change)
+            for uri, change in due
+            if change is not None
+        ]
+
+    def _sample_descriptions(
         self, dataset: KnownDataset, endpoint: Record, graphs: Sequence[str]
     ) -> Iterator[FollowUp]:
-        """Yield the samples of a dataset, and their descriptions by its endpoint."""
+        """Yield the descriptions of samples by the endpoint of their dataset."""
         depth, parent = endpoint.depth, endpoint.parent
         for uri in dataset.samples[:MAX_SAMPLES]:
-            yield sample_of(dataset, uri, depth, parent)
             task = DescribedSample(dataset.name, uri)
             url = describe_url(endpoint.url, uri, graphs)
             yield FollowUp(Record(url, Kind.PAGE, depth, parent, task=task))

@@ -30,6 +30,8 @@ class Discovery:
     faults: tuple[Fault, ...] = ()  # of the document
     # skipped files of datasets, declared not to be RDF
     not_rdf: tuple[str, ...] = ()
+    # documents that no source has any more: their statements are deleted
+    withdrawn: tuple[str, ...] = ()
     # the URL was a guess, so a missing document is not a fault
     is_excused: bool = False
 
@@ -43,6 +45,7 @@ class Discovery:
             self.follow_ups + other.follow_ups,
             self.faults + other.faults,
             self.not_rdf + other.not_rdf,
+            self.withdrawn + other.withdrawn,
             self.is_excused or other.is_excused,
         )
 
@@ -64,6 +67,7 @@ def combined(discoveries: Sequence[Discovery]) -> Discovery:
         tuple(chain.from_iterable(each.follow_ups for each in some)),
         tuple(chain.from_iterable(each.faults for each in some)),
         tuple(chain.from_iterable(each.not_rdf for each in some)),
+        tuple(chain.from_iterable(each.withdrawn for each in some)),
         any(each.is_excused for each in some),
     )
 

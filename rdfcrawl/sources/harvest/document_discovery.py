@@ -9,16 +9,17 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core import formats
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
-from rdfcrawl.core.tasks import CollectionPage, RefreshedPage, RevisitedPage
+from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
+from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import VOID
+from rdfcrawl.frontier.arguments.parsers import DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
@@ -68,11 +69,16 @@ class FoundSources:
         """Yield the first records of all sources for this run, in batches."""
         async for batch in self._store.batches(_CRAWL, _FOUND):
             records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
-            yield [
-                self._of_run(each)
-                for each in records
-                if each.kind is Kind.PAGE or each.kind in self._wanted
-            ]
+            yield [self._of_run(each) for each in records if self._is_wanted(each)]
+
+    def _is_wanted(self, record: Record) -> bool:
+        """Return whether a record is still wanted, or was named by the operator."""
+        if record.kind is not Kind.CUSTOM:
+            return record.kind is Kind.PAGE or record.kind in self._wanted
+        task = read_task(record)
+        payload = task.payload
+        name = payload.harvester if isinstance(payload, CustomTask) else ""
+        return task.is_named or name in self._wanted
 
     def _of_run(self, record: Record) -> FollowUp:
         """Return a record for this run."""
@@ -118,11 +124,12 @@ class DocumentDiscovery:
         discoveries = []
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
+            is_shown = is_shown or document.reading.format is formats.OAI_PMH
             if is_shown or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
-            if self._sites.wants_any or document.record.url.endswith(PATH):
+            if self._sites.wants_any or document.record.url.endswith(_PATHS):
                 discoveries.append(await self._noted(self._sites.find(document)))
             if scan.has_any or isinstance(task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
@@ -143,6 +150,8 @@ class DocumentDiscovery:
         discovery, task = NOTHING_FOUND, document.record.task
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
+        elif isinstance(task, DumpPart) and _is_taken(document):
+            discovery = await self._context.datasets.copies_of(document, task)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):
@@ -230,6 +239,11 @@ class DocumentDiscovery:
         return frozenset(x for x in named if isinstance(x, str))
 
 
+def _is_taken(document: Document) -> bool:
+    """Return whether the statements of a dump are stored, of this run or the last."""
+    return document.status == 304 or document.n_quads > 0
+
+
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
     headers = validators_for(task, record.url, record.url)
     return HttpRequest(url=record.url, headers=headers) if headers else None
@@ -253,29 +267,32 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
 
 
 PATH: Final = "/.well-known/void"
+_CATALOGS: Final = {VOID: PATH, DCAT_US: "/data.json"}  # by word of `harvest`
+_PATHS: Final = tuple(_CATALOGS.values())
 _EXCUSED: Final = Discovery(is_excused=True)
 _NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
 _MAX_SITES: Final = 100_000  # in memory
 
 
 class SiteOffers:
-    """Requests the sitemaps and VoID of each discovered site, once.
+    """Requests the sitemaps, VoID and `data.json` of each discovered site, once.
 
     The frontier drops repeated records. Sources: VoID (W3C Note 2011) section 7.2
-    (`/.well-known/void`); RFC 8615.
+    (`/.well-known/void`); RFC 8615; Project Open Data Metadata Schema 1.1.
     """
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
-        self._wants_void = VOID in context.arguments.harvest
-        self._wants_sitemaps = Kind.SITEMAP in context.arguments.harvest
-        self.wants_any = self._wants_void or self._wants_sitemaps
+        wanted = context.arguments.harvest
+        self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
+        self._wants_sitemaps = Kind.SITEMAP in wanted
+        self.wants_any = bool(self._paths) or self._wants_sitemaps
         self._known: set[str] = set()
 
     def find(self, document: Document) -> Discovery:
         """Return the records for the site of a document, if the site is new."""
         url, status = document.record.url, document.response.status
-        if url.endswith(PATH) and origin_of(url) + PATH == url:
+        if url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS:
             return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
         return self._of_site(document.record) if status else NOTHING_FOUND
 
@@ -286,7 +303,7 @@ class SiteOffers:
         task = read_task(record)
         if not (task.is_named and task.payload == RobotsTask()):
             return NOTHING_FOUND
-        void = _void(record, record.depth, self._run)
+        void = _catalog(PATH, record, record.depth, self._run)
         return found(replace(void, is_part_of_source=True))
 
     def _of_site(self, record: Record) -> Discovery:
@@ -296,20 +313,19 @@ class SiteOffers:
         if len(self._known) >= _MAX_SITES:
             self._known.clear()
         self._known.add(origin)
-        follow_ups = []
-        if self._wants_void:
-            follow_ups.append(_void(record, record.depth + 1, self._run))
+        depth = record.depth + 1
+        follow_ups = [_catalog(x, record, depth, self._run) for x in self._paths]
         if self._wants_sitemaps:
             from rdfcrawl.sources.harvest.sitemap import root_of
 
             root = root_of(origin, self._run, is_named=False)
-            root = replace(root, depth=record.depth + 1, parent=record.url)
+            root = replace(root, depth=depth, parent=record.url)
             follow_ups.append(FollowUp(root))
         return found(*follow_ups)
 
 
-def _void(record: Record, depth: int, run: int) -> FollowUp:
-    url, task = origin_of(record.url) + PATH, RevisitedPage(run)
+def _catalog(path: str, record: Record, depth: int, run: int) -> FollowUp:
+    url, task = origin_of(record.url) + path, RevisitedPage(run)
     page = Record(url, Kind.PAGE, depth, record.url, task=task)
     return FollowUp(page, change=f"run {run}" if run else "")
 
@@ -338,6 +354,8 @@ class RecognizedSources:
 
             urls = named_by(document)
             follow_ups += [listed_at(document, url, self._run) for url in urls]
+        if document.reading.format is formats.OAI_PMH:
+            follow_ups += self._repositories(document)
         depth, task = document.record.depth + 1, SourceTask(self._run)
         for kind, url in _sources_of(document, self._wanted):
             record = Record(url, kind, depth, document.url, task=task)
@@ -347,6 +365,19 @@ class RecognizedSources:
             if not is_taken:
                 follow_ups.append(FollowUp(record))
         return found(*follow_ups)
+
+    def _repositories(self, document: Document) -> list[FollowUp]:
+        """Return the first record of a repository, if it is wanted or a seed."""
+        from rdfcrawl.sources.harvest.oai_pmh import is_of_list, root_of
+
+        record = document.record
+        is_seed = not (record.parent or record.depth or record.task)
+        is_wanted = is_seed or OAI_PMH in self._context.arguments.harvest
+        if not (is_wanted and is_of_list(document.url)):
+            return []
+        root = root_of(document.url, self._run, is_named=is_seed)
+        root = replace(root, depth=record.depth, parent=document.url)
+        return [FollowUp(root, is_part_of_source=is_seed)]
 
 
 def _sources_of(

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.records import FollowUp, Kind, Record
 from rdfcrawl.core.tasks import SamplePage
-from rdfcrawl.sources.access import DEFAULT_GRAPH, DatasetAccess
+from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
 from rdfcrawl.uri.hosts import site_of
@@ -55,6 +55,12 @@ class KnownDataset:
     lastmod: str = ""
     changefreq: ChangeFrequency | None = None
     described_by: Slicing = Slicing.CBD
+
+    @property
+    def urls_of_files(self) -> tuple[str, ...]:
+        """URLs of all dumps and fragments, with mirrors."""
+        files = (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
+        return tuple(x for way in self.ways if way.way in files for x in way.urls)
 
     @property
     def slicing(self) -> Slicing:
@@ -172,8 +178,10 @@ def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(fields)}"
 
 
-def sample_of(dataset: KnownDataset, uri: str, depth: int, parent: str) -> FollowUp:
+def sample_of(
+    dataset: KnownDataset, uri: str, depth: int, parent: str, change: str
+) -> FollowUp:
     """Return the page of a URI in a dataset, to compare with its dump."""
     page = SamplePage(dataset.name, uri)
     sample = Record(uri, Kind.PAGE, depth, parent, task=page)
-    return FollowUp(sample, is_part_of_source=True)
+    return FollowUp(sample, is_part_of_source=True, change=change)

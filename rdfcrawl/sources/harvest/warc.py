@@ -34,7 +34,7 @@ from rdfcrawl.downloader.warc.captures import (
     CaptureReader,
     WarcCapture,
 )
-from rdfcrawl.downloader.warc.part import FilePart, read_dictionary
+from rdfcrawl.downloader.warc.part import Dictionary, FilePart, read_dictionary
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.links.link_sets import is_link_set
@@ -70,7 +70,7 @@ class _Opened:
     seeks: bool = False  # the part may begin within a record
     # end of the part, if more of the file is readable
     end: int = sys.maxsize
-    dictionary: bytes = b""  # of Zstandard
+    dictionary: Dictionary | None = None  # of Zstandard
 
 
 def _opened_at(

@@ -45,18 +45,14 @@ _EU_FREQUENCY: Final = {
 def dataset_iri(dataset: SitemapDataset, sitemap: str) -> str:
     """Return the URI of a dataset, or a name from its sitemap and a stable property.
 
-    The property is the first of label, prefixes and places, so the name is stable while
-    others come and go.
+    The property is the first of prefixes and places, so the name is stable while others
+    come and go. A label describes; several datasets may have the same one.
     """
     if dataset.uri and not is_crawls(dataset.uri):
         return dataset.uri
     places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
-    names = [
-        dataset.label,
-        *(x.url for x in dataset.prefixes),
-        *(x.url for x in places),
-    ]
-    first = next((text for text in names if text), str(dataset.position))
+    urls = [*(x.url for x in dataset.prefixes), *(x.url for x in places)]
+    first = urls[0] if urls else str(dataset.position)
     digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
     return _OWN_NAME + digest
 

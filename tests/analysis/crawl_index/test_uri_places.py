@@ -57,7 +57,7 @@ def links(number: int, *targets: str) -> LogMember:
     """Return a member with the links of one document."""
     lines = "".join(f"<http://p.example/p> <{target}>\n" for target in targets)
     content = f"#\tdocument <http://d.example/{number}> 1\n{lines}".encode()
-    return LogMember("links", "w-00000.nq.gz", number * 100, 100, content)
+    return LogMember("links", "w-00000.txt.gz", number * 100, 100, content)
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
+SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+SEMANTIC = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"
 FAR = "http://127.0.27.9:8000/far"
 
 
@@ -180,6 +182,39 @@ def test_queued_uri_of_a_running_crawl(commands: Commands, loopback: Loopback) -
     assert running.wait().code == 0
     assert "waits in the frontier" in done.stdout, done.stdout + done.stderr
     assert f"    {server.url('/')}  (" in done.stdout  # the way to the seed
+
+
+def test_dump_of_a_later_run_is_not_given_up(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dump that was given up is fetched in the next run, then it was fetched."""
+    server = loopback({}, host="127.0.27.2")
+    url, folder = server.url, commands.folder()
+    sitemap = (
+        f'<urlset xmlns="{SITEMAP}" xmlns:sc="{SEMANTIC}"><sc:dataset>'
+        "<sc:datasetLabel>d</sc:datasetLabel>"
+        f"<sc:dataDumpLocation>{url('/d.nt')}</sc:dataDumpLocation>"
+        "</sc:dataset></urlset>"
+    )
+    server.pages |= {
+        "/robots.txt": loopback.response(f"Sitemap: {url('/s')}\n".encode()),
+        "/s": loopback.response(sitemap.encode(), "application/xml"),
+        "/d.nt": loopback.response(b"busy", status="503 Service Unavailable"),
+    }
+    verdicts = []
+    for _ in range(2):
+        result = commands.crawl(
+            arguments={"sites": url("/")},
+            spider="sitemap",
+            folder=folder,
+            CRAWL_ID="c",
+            RETRY_TIMES=0,
+            HOST_PATIENCE_SECS=0.1,
+        )
+        assert result.code == 0, result.stderr
+        verdicts.append(told(result, url("/d.nt"))["verdict"])
+        server.pages["/d.nt"] = loopback.response(page(url("/a")))
+    assert verdicts == ["given up", "fetched"]
 
 
 def test_operator_errors_are_one_line(commands: Commands) -> None:

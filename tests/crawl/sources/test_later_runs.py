@@ -99,9 +99,60 @@ def test_datasets_of_a_sitemap_are_kept_up(
     assert {texts[name] for name in names} == {"first"}
     assert not {"moved", "gone"} & texts.keys()
     assert "UNCHANGED" in result.statuses(site.at("/whole.nt"))
-    assert result.faults(site.at("/moved.nt")) == ["not_found"]
+    assert "/moved.nt" not in asked  # no dataset has it any more
     result = site.crawl(commands, folder=folder, REVISIT_SECS=0)
     assert site.texts(result)["plain"] == "second"
+
+
+def test_each_document_of_a_dataset_has_an_owner(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a file, a mirror or a sample of a dataset is no longer used, then it is gone.
+
+    Datasets with the same label are different ones, and a sample is requested whenever
+    its dump is.
+    """
+    site = DatasetSite(loopback, "127.20.8.14")
+    for name in ("main", "backup", "sampled", "twin1", "twin2"):
+        site.dump(name, "first")
+    site.page("/sampled/1", "first")
+    backup = site.at("/backup.nt")
+    mirrors = site.dataset("mirrors", "main", "backup")
+    mirrors = mirrors.replace(f">{backup}", f' priority="0">{backup}')
+    sample = f"<sc:sampleURI>{site.at('/sampled/1')}</sc:sampleURI></sc:dataset>"
+    sampled = site.dataset("sampled", "sampled").replace("</sc:dataset>", sample)
+
+    def write(*twins: str) -> None:
+        label = "<sc:datasetLabel>Data</sc:datasetLabel>"
+        files = "".join(
+            f"<sc:dataset>{label}<sc:dataDumpLocation>{site.at(f'/{x}.nt')}"
+            "</sc:dataDumpLocation></sc:dataset>"
+            for x in twins
+        )
+        site.put("/sitemap.xml", urlset([], mirrors + sampled + files))
+
+    write("twin1", "twin2")
+    folder = commands.folder()
+    first = site.texts(site.crawl(commands, folder=folder))
+    assert first.keys() >= {"main", "sampled", "sampled/1", "twin1", "twin2"}
+    assert "backup" not in first
+
+    site.fails("/main.nt", "404 Not Found")
+    write("twin1")
+    site.page("/sampled/1", "second")
+    second = site.texts(site.crawl(commands, folder=folder))
+    assert second["sampled/1"] == "second"
+    assert second.keys() >= {"backup", "twin1"}
+    assert not {"main", "twin2"} & second.keys()
+
+    site.dump("main", "third")
+    site.fails("/sampled/1", "404 Not Found")
+    third = site.texts(site.crawl(commands, folder=folder))
+    assert third["main"] == "third"
+    assert not {"backup", "sampled/1"} & third.keys()
+    fourth = site.crawl(commands, folder=folder)
+    assert site.texts(fourth) == third
+    assert fourth.statuses(backup).count("DELETED") == 1
 
 
 def test_found_sources_are_requested_again(

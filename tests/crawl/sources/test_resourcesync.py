@@ -73,7 +73,7 @@ def mirror(folder: Path) -> dict[Path, str]:
     return {
         path: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (folder / "mirror").rglob("*")
-        if path.is_file() and PARTIAL not in path.parts
+        if path.is_file()
     }
 
 

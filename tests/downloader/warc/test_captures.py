@@ -50,6 +50,25 @@ def test_bombs_are_read_in_little_memory(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_record_that_is_packed_too_well_loses_only_itself(tmp_path: Path) -> None:
+    """If a record is far longer than its packed bytes, then the next one is read."""
+    archive = Archive(is_packed=True)
+    archive.add(f"{HOST}/bomb", bytes(2**21), ("Content-Type", "text/plain"))
+    archive.add_statement("last")
+    log = FaultLog()
+    reader = CaptureReader(
+        part=FilePart(BytesIO(archive.content()), 0, is_last=True),
+        log=log,
+        limits=CaptureLimits(lambda _url: 2**30, 2**16, 200.0),
+        until_ms=10**15,
+        is_wanted=lambda _capture, _head: True,
+        new_file=lambda: tmp_path / "body",
+    )
+    assert [capture.url for capture in reader] == [f"{HOST}/last"]
+    (fault,) = log.all()
+    assert "ratio over 200" in fault.detail
+
+
 @pytest.mark.parametrize("is_packed", [True, False])
 def test_a_part_of_unwanted_records_has_an_end(
     tmp_path: Path, *, is_packed: bool

@@ -278,7 +278,7 @@ REASONS = {
     "www.site/gone": ("fetched", "gone"),
     "www.site/loop": ("fetched", "redirect_loop"),
     "www.site/away": ("fetched", "not_wanted"),
-    "www.site/broken": ("fetched", "syntax"),
+    "www.site/broken": ("fetched", "bad_term"),
     "www.site/fine": ("fetched", ""),
     "www.site/listed": ("fetched", ""),
     "www.site/f%69ne": ("fetched", ""),

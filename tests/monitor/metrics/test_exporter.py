@@ -80,7 +80,7 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
     n_timed = _total(last, "parse_seconds_count")
     assert 10 < n_timed <= n_done
     assert _total(last, "parse_seconds_sum") > 0
-    labels = {"crawl": "bad", "format": "Turtle", "reason": "syntax"}
+    labels = {"crawl": "bad", "format": "Turtle", "reason": "bad_term"}
     assert last["rdfcrawl_parse_errors_total", tuple(sorted(labels.items()))] == 1
     assert total(last, "rdfcrawl_responses_total", crawl="bad", status_class="2xx") == 1
     assert total(last, "rdfcrawl_runs_total", crawl="bad") == 1

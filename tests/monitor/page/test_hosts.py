@@ -52,7 +52,7 @@ def served(commands: Commands, loopback: Loopback) -> ServedCrawl:
     web = TreeWeb(loopback, "127.0.91", n_hosts=3, n_docs=2000, secs=0.0)
     server = loopback(host=HOSTILE)
     server.pages["/robots.txt"] = loopback.response(ROBOTS)
-    server.pages["*"] = loopback.response(b"<a> <script>alert(1)</script> .")
+    server.pages["*"] = loopback.response(b'<a> <b> "<script>alert(1)</script> .')
     folder = commands.folder()
     seeds = folder / "seeds.txt"
     seeds.write_text("".join(f"{x}\n" for x in (web.seed, server.url("/<script>"))))
@@ -124,7 +124,7 @@ def test_host_shows_its_rules_and_requests(
         assert "the host (robots.txt or pace)" in main.inner_text()
         rules = main.locator("pre").inner_text()
         assert "Disallow: /%3C/pre%3E%3Cscript%3Ealert(1)%3C/script%3E" in rules
-        assert "syntax" in main.get_by_role("region", name="Faults").inner_text()
+        assert "bad_term" in main.get_by_role("region", name="Faults").inner_text()
         picture = main.get_by_role("img")
         assert HOSTILE in str(picture.locator("title").first.text_content())
         assert main.locator("script, img").count() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks
 from rdfcrawl.rdf.html.page import ParsedPage
@@ -95,15 +95,6 @@ def test_contexts_and_frames_state_nothing() -> None:
     html = f"<script type='application/ld+json;profile={profile}'>[1,2</script>"
     log = FaultLog()
     assert read(html + script("  "), log) == ""
-    assert log.all() == []
-
-
-def test_what_needs_a_sandbox_leaves_nothing_here() -> None:
-    """If one block needs a context from afar, then none is read, nothing is noted."""
-    log = FaultLog()
-    far = '{"@context": "http://far.example/c", "@id": "a:b", "c:d": "x"}'
-    with pytest.raises(NeedsSandbox):
-        read(script('{"@id": "q", "a:p": "x",}') + script(far), log, INLINE)
     assert log.all() == []
 
 

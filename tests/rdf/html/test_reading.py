@@ -89,6 +89,25 @@ def test_inline_a_page_gives_all_that_is_quick() -> None:
     }
 
 
+@pytest.mark.parametrize("scripts", ["ld+json", "trig"])
+def test_an_extractor_that_needs_bounds_leaves_nothing_here(scripts: str) -> None:
+    """If one of a page's scripts needs bounds, then none is read, nothing is noted."""
+    far = '{"@context": "http://far.example/c", "@id": "a:b", "c:d": "x"}'
+    many = "<a:s> <a:p> " + ",".join(f'"{n:09000}"' for n in range(2000)) + "."
+    first, last = {
+        "ld+json": ('{"@id": "q", "a:p": "x",}', far),
+        "trig": ("<a:s> <a:p> <a:o>, <broken .", many),
+    }[scripts]
+    tag = f"<script type='application/{scripts}'>"
+    page = f"{tag}{first}</script>{tag}{last}</script>"
+    inline = Read(page, environment=INLINE)
+    (name,) = inline.reading.left
+    assert (inline.text, inline.faults, inline.reading.extracted) == ("", [], {})
+    bounded = Read(page, extractors=frozenset({Extractor(name)}))
+    assert bounded.reading.left == set()
+    assert bounded.faults
+
+
 def test_what_was_left_is_read_in_bounds() -> None:
     """If a bounded process reads the rest of a page, then it reads only that."""
     read = Read(PAGE, extractors=SLOW)

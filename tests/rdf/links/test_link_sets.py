@@ -76,6 +76,15 @@ CASES = [
         {"syntax": 3, "bad_uri": 1},
     ),
     ("no-links", TEXT, "nothing here", [], {"syntax": 1}),
+    ("element", TEXT, '<a>; rel="describedby"', ["a"], {}),
+    ("root", TEXT, '<x>;rel="license next", <y>; rel="item"', ["x"], {}),
+    (
+        "page-as-set",
+        TEXT,
+        '<html><link rel="describedby" href="m.ttl"><p vocab="http://v.example/"',
+        M,
+        {"repaired": 1},
+    ),
 ]
 
 

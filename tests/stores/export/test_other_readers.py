@@ -42,7 +42,7 @@ NAMES: Final = {
     "jsonld": "JSON-LD",
     "rdf": "RDF/XML",
 }
-TYPES: Final = {each.name: each.media_types[0] for each in FORMATS}
+TYPES: Final = {each.name: each.media_types[0] for each in FORMATS if each.media_types}
 WITHOUT_GRAPHS: Final = {"nt", "ttl", "rdf", "hdt"}
 NUMBERS: Final = {"number", "typed"}  # Oxigraph and TDB2 write them another way
 SECOND: Final = "http://e.example/second"

@@ -26,7 +26,7 @@ def written(n: int, version: int = 1) -> DocumentLinks:
 
 async def write(folder: Path, numbers: list[int], *, ends: bool = True) -> None:
     """Write documents with so many links each, a member for each."""
-    segments = QuadSegments(folder, "w")
+    segments = QuadSegments(folder, "w", form="txt")
     for n in numbers:
         lines = b"".join(LINE % k for k in range(n))
         segments.write_document(document_mark(f"http://e/doc/{n}", 1) + lines)
@@ -51,7 +51,7 @@ def test_log_of_links_is_read_on(tmp_path: Path) -> None:
 def test_torn_end_is_cut_off(tmp_path: Path) -> None:
     """If a worker dies while it writes, then its flushed links are read."""
     asyncio.run(write(tmp_path / "links", [3, 4], ends=False))
-    (path,) = (tmp_path / "links").glob("*.nq.gz")
+    (path,) = (tmp_path / "links").glob("*.txt.gz")
     path.write_bytes(path.read_bytes()[:-5])
     for _ in range(2):
         log = LinkLog(tmp_path)
@@ -76,7 +76,7 @@ def test_example_of_the_docs_prints_links(
 
 def test_target_with_a_separator_of_lines(tmp_path: Path) -> None:
     """If an IRI has a separator of lines that Unicode knows, then it is not split."""
-    segments = QuadSegments(tmp_path / "links", "w")
+    segments = QuadSegments(tmp_path / "links", "w", form="txt")
     line = "<http://p/knows> <http://e/\u2028\x85>\n".encode()
     segments.write_document(document_mark("http://e/", 1) + line)
     asyncio.run(segments.close())

@@ -253,8 +253,6 @@ class ResourceFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Opening it removes the partial files of dead processes.
-        self._partial: Spool | None = None
 
     def write(self, uri: str, source: ByteSource, fixity: ExpectedBytes) -> Path:
         """Replace the bytes of a resource; return the path.
@@ -263,11 +261,10 @@ class ResourceFiles:
             SourceFault: `BAD_FIXITY`: other bytes than stated; the former file is kept.
             OSError: the disk is full or broken.
         """
-        if self._partial is None:
-            self._partial = Spool(self._folder / PARTIAL, memory_limit_bytes=0)
-        partial, path = self._partial.new_path(), path_of(self._folder, uri)
-        verifier = FixityVerifier(fixity)
-        try:
+        path, verifier = path_of(self._folder, uri), FixityVerifier(fixity)
+        # Opening it removes the partial files of dead processes.
+        with Spool(self._folder / PARTIAL, memory_limit_bytes=0) as spool:
+            partial = spool.new_path()
             with synced_file(partial) as file, source.open() as stream:
                 while piece := stream.read(_PIECE_BYTES):
                     verifier.update(piece)
@@ -275,9 +272,6 @@ class ResourceFiles:
                 verifier.finish()
             path.parent.mkdir(parents=True, exist_ok=True)
             partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
         return path
 
     def read(self, uri: str, max_bytes: int) -> bytes:

@@ -1,0 +1,171 @@
+"""Whether a response may replace the last good copy of its document.
+
+A response that is cut, empty, a page of HTML in place of data, or much smaller than the
+copy shows that a request failed, not that the data are gone. The copy stays, and the
+next run requests the document again. What may be true after all, for example a smaller
+file, is accepted when a later run gets the same statements.
+"""
+
+from __future__ import annotations
+
+from calendar import timegm
+from dataclasses import dataclass, replace
+from typing import Final
+
+SMALL: Final = 20
+"""A list of at most so many entries may lose all of them: each is confirmed."""
+MAX_MISSING: Final = 0.5
+"""Share of the entries of a larger list, or of the statements of a document."""
+_MAX_LOST: Final = 0.1  # share of the statements that a cut document may lack
+_LEAST: Final = 100  # statements of a copy that is compared by size
+
+
+def are_too_few(n_found: int, n_known: int, *, small: int = SMALL) -> bool:
+    """Return whether a source that had `n_known` things implausibly has `n_found`.
+
+    >>> are_too_few(0, 400), are_too_few(300, 400), are_too_few(0, 5)
+    (True, False, False)
+    """
+    return n_known > small and n_found < n_known * (1 - MAX_MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class LastCopy:
+    """The stored statements of a document, kept between runs.
+
+    Attributes:
+        digest: of the statements; empty if unknown, or some were not read.
+        n_quads: number of statements; 0 if unknown.
+        is_page: read from HTML.
+        is_cut: the document was not read to its end.
+        has_end: the document, its format or its packing shows where it ends.
+        modified_secs: `Last-Modified`, Unix time; 0 if unknown.
+        doubted: digest of the statements in a response that was refused.
+        doubted_in: the run of that response.
+        n_doubts: consecutive runs with that response.
+    """
+
+    digest: str = ""
+    n_quads: int = 0
+    is_page: bool = False
+    is_cut: bool = False
+    has_end: bool = False
+    modified_secs: int = 0
+    doubted: str = ""
+    doubted_in: str = ""
+    n_doubts: int = 0
+
+    def text(self) -> str:
+        """Return the text for a table, which is short in the usual case."""
+        flags = self.is_page + 2 * self.is_cut + 4 * self.has_end
+        text = f"{self.digest} {self.n_quads} {flags} {self.modified_secs}"
+        if not self.n_doubts:
+            return text
+        return f"{text} {self.doubted} {self.n_doubts} {self.doubted_in}"
+
+    @classmethod
+    def of_text(cls, text: str) -> LastCopy:
+        """Return the copy with a text.
+
+        >>> LastCopy.of_text(LastCopy("a", 5, is_page=True).text()).n_quads
+        5
+        """
+        digest, n_quads, flags, secs, *doubts = text.split(" ", 6)
+        page, cut, end = (bool(int(flags) & bit) for bit in (1, 2, 4))
+        copy = cls(digest, int(n_quads), page, cut, end, int(secs))
+        if not doubts:
+            return copy
+        doubted, n_doubts, run = doubts
+        return replace(copy, doubted=doubted, n_doubts=int(n_doubts), doubted_in=run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCopy:
+    """The statements of a response that was read.
+
+    Attributes:
+        digest: of the statements.
+        has_losses: some statements were not read.
+        run: in which it was requested.
+        The others: see `LastCopy`.
+    """
+
+    digest: str
+    n_quads: int
+    is_page: bool
+    is_cut: bool
+    has_end: bool
+    has_losses: bool
+    modified_secs: int
+    run: str
+
+    def kept(self) -> LastCopy:
+        """Return the copy after the response was stored."""
+        return LastCopy(
+            "" if self.has_losses else self.digest,
+            self.n_quads,
+            self.is_page,
+            self.is_cut,
+            self.has_end,
+            self.modified_secs,
+        )
+
+
+def doubt_of(new: NewCopy, last: LastCopy) -> str:
+    """Return why a response may not replace the last copy; empty if it may."""
+    why, may_be_true = _doubt(new, last)
+    if why and may_be_true and new.digest == last.doubted:
+        is_later = new.run != last.doubted_in
+        needed = 2 if new.is_page else 1
+        if last.n_doubts + is_later > needed:
+            return ""
+    return why
+
+
+def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
+    """Return a doubt, and whether the same response in later runs removes it."""
+    n_last = last.n_quads
+    if not new.n_quads:
+        kind = "a page without statements" if new.is_page else "no statements"
+        return kind, new.is_page and last.is_page and not new.is_cut
+    if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
+        is_near = new.n_quads >= n_last * (1 - _MAX_LOST)
+        return f"cut after {new.n_quads} statements, {n_last} before", is_near
+    why = ""
+    if new.is_page and n_last and not last.is_page:
+        why = "a page in place of data"
+    elif new.is_page and new.n_quads < n_last and last.has_end > new.has_end:
+        why = "a page without its end"
+    elif 0 < new.modified_secs < last.modified_secs:
+        why = "older than the last version"
+    elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
+        why = f"{new.n_quads} statements, {n_last} before"
+    return why, True
+
+
+_NAMES: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+_MONTHS: Final = {name: n for n, name in enumerate(_NAMES.split(), 1)}
+
+
+def http_secs(date: str) -> int:
+    """Return a date of HTTP as Unix time; 0 if it has another form.
+
+    >>> http_secs("Sun, 06 Nov 1994 08:49:37 GMT")
+    784111777
+    """
+    try:
+        day, month, year = int(date[5:7]), _MONTHS[date[8:11]], int(date[12:16])
+        hour, minute, second = int(date[17:19]), int(date[20:22]), int(date[23:25])
+        return timegm((year, month, day, hour, minute, second))
+    except (LookupError, ValueError, OverflowError):
+        return 0
+
+
+def doubted(last: LastCopy, new: NewCopy) -> LastCopy:
+    """Return the last copy after a response was refused."""
+    n_doubts = 1
+    if new.digest == last.doubted:
+        n_doubts = last.n_doubts + (new.run != last.doubted_in)
+    return replace(
+        last, doubted=new.digest, doubted_in=new.run, n_doubts=max(1, n_doubts)
+    )

@@ -1,0 +1,432 @@
+"""Screen of RDF/XML for the strict parser, which reads some documents wrongly.
+
+The parser leaves out attributes at the wrong place, and white space next to comments,
+without an error; `MendingNeeded` is raised then, since the mending reader notes such
+faults. It also writes XML literals that are not canonical, or not even XML: they become
+typed literals before it sees them.
+
+A screen of each document must be fast: outlines find almost all documents without any
+of these, and exact checks follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from xml.parsers import expat
+
+from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.iris import resolve
+from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
+from rdfcrawl.rdf.xml_screen import XmlScreen, n_open, outline_of, without_comments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.rdf.text import Screen
+
+_START = re.compile(
+    rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
+)
+_HEAD_BYTES: Final = 32 * 1024
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
+_NOT_OF_ROOT = re.compile(
+    rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
+)
+_RELATIVE_BASE = re.compile(
+    rb"(\sxml:base\s*=\s*)(?:\"(?![\w.+-]+:)([^\"&\s]*)\"|'(?![\w.+-]+:)([^'\"&\s]*)')"
+)
+_ITS: Final = b"http://www.w3.org/2005/11/its"
+_VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
+_UNUSUAL_PARSE_TYPE = re.compile(rb"parseType(?!=\"(?:Collection|Resource)\">)")
+_PARSE_TYPE = re.compile(rb"parseType\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
+_KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
+_NOT_BESIDES = re.compile(
+    rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
+)
+_LITERAL: Final = b'parseType="Literal"'
+_PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
+_DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
+_RESOURCE_OF_CLASS = re.compile(rb":[A-Z][\w.-]*+\s[\w.-]+:resource=")
+_RESOURCE_OF_DEFAULT = re.compile(rb"<[A-Z][\w.-]*+\s[\w.-]+:resource=")
+# In outlines: a node below rdf:datatype, and a line break in the value of an attribute.
+_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
+_BREAK = re.compile(rb"\n[^<>\"=\n]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
+_BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
+_DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
+_ASIDE = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
+)
+_MARKUP_ASIDE = re.compile(
+    rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
+)
+_BEFORE_TEXT: Final = tuple(
+    re.compile(end + rb"\s*+(?:[^\s<]|</)") for end in (b"-->", rb"\]\]>", rb"\?>")
+)
+_MAX_EXACT: Final = 1000  # checks of a block
+_MAX_LITERAL_CHARS: Final = 16 * 2**20
+_MAX_REST_BYTES: Final = 4 * 2**20
+_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+
+
+class MendingNeeded(Exception):
+    """The strict parser would leave something out without an error."""
+
+
+class LiteralsNeeded(Exception):
+    """The first XML literal is in a later block: read again, and follow all blocks."""
+
+
+class RdfXmlScreen(XmlScreen):
+    """Screen of RDF/XML, before the strict parser.
+
+    Args:
+        log: of the faults.
+        on_mark: see `XmlScreen`.
+        base: of the document.
+        follows: XML literals may begin in any block.
+    """
+
+    def __init__(
+        self,
+        log: FaultLog,
+        on_mark: Callable[[], None],
+        *,
+        base: str,
+        follows: bool = False,
+    ) -> None:
+        super().__init__(log, on_mark)
+        self._base = base
+        self._literals = _LiteralScreen() if follows else None
+        self._is_rdf = False  # the root is rdf:RDF
+
+    def _screened(self, block: bytes, *, is_last: bool) -> bytes:
+        """Check the block.
+
+        Raises:
+            MendingNeeded: see there.
+            LiteralsNeeded: see there.
+        """
+        outline = outline_of(block)
+        if not self._is_begun:
+            block = self._with_root(block)
+        if b"pAyp=" in outline and (
+            _UNUSUAL_PARSE_TYPE.search(block) or b'"d:pAyp' in outline
+        ):
+            block = self._with_parse_types(block)
+        if self._literals is not None:
+            block = self._literals.feed(block, is_last=is_last)
+            outline = outline_of(block)
+        markup = block
+        if outline.find(b"<?", 1) > 0 or (b"!" in outline and b"<!" in outline):
+            splits_text = False
+            if any(each.search(block) for each in _BEFORE_TEXT):
+                markup, splits_text = _without_asides(block)
+            elif _MARKUP_ASIDE.search(block):
+                markup = without_comments(block)
+            if splits_text or (b"<!AAAAAAA" in outline and _DEFAULT.search(markup)):
+                raise MendingNeeded
+            if markup is not block:
+                outline = outline_of(markup)
+        if (
+            (b"bgAA=" in outline and b"bagID" in markup)
+            or _TYPED_NODE.search(outline)
+            or ((b"='" in outline or _BREAK.search(outline)) and _has_break(markup))
+        ):
+            raise MendingNeeded
+        self._check_names(markup, outline)
+        self._check_depth(markup, outline)
+        return block
+
+    def _with_root(self, block: bytes) -> bytes:
+        """Check the root, and resolve its base, which the parser expects."""
+        found = _ROOT.search(block, 0, _HEAD_BYTES)
+        if found is None:
+            return block
+        self._is_rdf, tag = True, found[0]
+        if tag.count(b"xmlns:") == tag.count(b"=") and _ITS not in tag:
+            return block
+        is_its = _ITS in tag and b":dir" in block
+        if _NOT_OF_ROOT.search(tag) or (is_its and not _VERSION.search(tag)):
+            raise MendingNeeded
+        if base := _RELATIVE_BASE.search(tag):
+            value = (base[2] or base[3] or b"").decode()
+            try:
+                new = resolve(value.partition("#")[0], self._base)
+            except ValueError:
+                raise MendingNeeded from None
+            begin = found.start() + base.start()
+            end = found.start() + base.end()
+            block = b'%s%s"%s"%s' % (
+                *(block[:begin], base[1]),
+                *(new.replace("&", "&amp;").encode(), block[end:]),
+            )
+        return block
+
+    def _with_parse_types(self, block: bytes) -> bytes:
+        """Return the text with other values of `rdf:parseType` read as Literal.
+
+        Source: RDF/XML section 7.2.20; the parser leaves their statements out.
+        """
+        parts: list[bytes] = []
+        done = 0
+        for found in _PARSE_TYPE.finditer(block):
+            tag = _tag_around(block, found.start())
+            if not tag or block[found.start() - 1] not in b": \n\t":
+                continue
+            value = found[1] or found[2] or b""
+            is_unknown = value == b"Triple" and not _VERSION.search(block)
+            if is_unknown or _NOT_BESIDES.search(tag):
+                raise MendingNeeded
+            if value not in _KNOWN:
+                if self._literals is None and self._is_begun:
+                    raise LiteralsNeeded
+                self._literals = self._literals or _LiteralScreen()
+                parts += block[done : found.start()], b'parseType="Literal"'
+                done = found.end()
+        return b"".join((*parts, block[done:])) if parts else block
+
+    def _check_names(self, markup: bytes, outline: bytes) -> None:
+        """Refuse attributes of nodes at properties, and of properties at nodes."""
+        tags = [*_tags_with(markup, b":about=", is_of_node=True)]
+        if _RESOURCE_OF_CLASS.search(markup) or (
+            b"</>" in outline and _RESOURCE_OF_DEFAULT.search(markup)
+        ):
+            tags += _tags_with(markup, b":resource=", is_of_node=False)
+        if b":yp=" in outline:
+            tags += _tags_with(markup, b":type=", is_of_node=True)
+        if not tags:
+            return
+        depth, done = self.depth, 0
+        has_nodes = b'"Resource"' in markup  # they are properties, too
+        for at, is_of_node in sorted(tags):
+            depth += n_open(markup, done, at)
+            done = at
+            if has_nodes or (depth % 2 == self._is_rdf) is not is_of_node:
+                raise MendingNeeded
+
+
+class XmlScreens:
+    """Maker of a screen for each stream of a document.
+
+    Attributes:
+        is_strict: the strict parser of RDF/XML is next.
+        follows_literals: see `RdfXmlScreen`.
+        depth: of the elements that are open at the end of the last stream.
+    """
+
+    def __init__(self, base: str, on_mark: Callable[[], None]) -> None:
+        self._base, self._on_mark = base, on_mark
+        self._last: XmlScreen | None = None
+        self.is_strict = self.follows_literals = False
+
+    @property
+    def depth(self) -> int:  # noqa: D102 (see the class)
+        return self._last.depth if self._last else 0
+
+    def new(self, log: FaultLog) -> Screen:
+        """Return a screen."""
+        if self.is_strict:
+            self._last = RdfXmlScreen(
+                log, self._on_mark, base=self._base, follows=self.follows_literals
+            )
+        else:
+            self._last = XmlScreen(log, self._on_mark)
+        return self._last.feed
+
+
+def _tag_around(text: bytes, at: int) -> bytes:
+    """Return the start tag at a position, if it is one."""
+    begin = text.rfind(b"<", max(0, at - _HEAD_BYTES), at)
+    found = _START.match(text, begin) if begin >= 0 else None
+    return found[0] if found and found.end() > at else b""
+
+
+def _tags_with(
+    markup: bytes, attribute: bytes, *, is_of_node: bool
+) -> Iterator[tuple[int, bool]]:
+    """Yield the first begin of tags with an attribute and a name of unusual case.
+
+    Names of classes mostly begin in upper case, and those of properties do not.
+    """
+    parts = markup.split(attribute)
+    parts.pop()
+    tags = {part[part.rfind(b"<") :] for part in parts}
+    names = {tag.split(None, 1)[0] for tag in tags}
+    unusual = {
+        name
+        for name in names
+        if name.rpartition(b":")[2].lstrip(b"<")[:1].isupper() is not is_of_node
+    }
+    at = 0
+    for part in parts:
+        if not unusual:
+            return
+        begin = part.rfind(b"<")
+        name = part[begin:].split(None, 1)[0]
+        if name in unusual:
+            unusual.discard(name)
+            yield at + begin, is_of_node
+        at += len(part) + len(attribute)
+
+
+def _without_asides(text: bytes) -> tuple[bytes, bool]:
+    """Return text without comments, CDATA and processing instructions.
+
+    The second value is whether text of an element is next to one: the parser would
+    leave out its white space, or end.
+    """
+    parts: list[bytes] = []
+    at = n_texts = 0
+    is_inside = splits = False  # of an element that has had text alone
+    for found in _ASIDE.finditer(text):
+        part = text[at : found.start()]
+        parts.append(part)
+        at = found.end()
+        begin = part.rfind(b"<")
+        if begin >= 0:
+            end = part.find(b">", begin) + 1
+            is_start = part[begin + 1 : begin + 2] not in (b"/", b"!", b"?")
+            is_inside = is_start and part[end - 2 : end] != b"/>"
+            n_texts = 0
+            part = part[end:]
+        if is_inside and not splits:
+            n_texts += bool(part) + found[0].startswith(b"<![")
+            after = text.find(b"<", at)
+            is_last = text.startswith(b"</", after)
+            splits = is_last and n_texts + (after > at) > 1
+    parts.append(text[at:])
+    return b"".join(parts), splits
+
+
+def _has_break(markup: bytes) -> bool:
+    """Return whether an attribute has a line break or tab, which XML reads as a space.
+
+    The parser keeps it.
+    """
+    for n, found in enumerate(_BREAK_IN_VALUE.finditer(markup)):
+        if n > _MAX_EXACT or _tag_around(markup, found.start()):
+            return True
+    return False
+
+
+class _LiteralScreen:
+    """Writer of XML literals as text, by exclusive canonicalization with comments.
+
+    Source: RDF/XML section 7.2.17.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._content: XmlContent | None = None  # of the open literal
+        self._is_closed = False
+        self._end = re.compile(b"")
+        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.namespace_prefixes = True
+        parser.buffer_text = True
+
+    def feed(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return the text with literals as text.
+
+        Raises:
+            MendingNeeded: not well-formed, or a literal that is too long.
+        """
+        text, self._rest = self._rest + block, b""
+        try:
+            parts = [*self._parts(text, is_last=is_last)]
+        except expat.ExpatError as error:
+            raise MendingNeeded from error
+        if len(self._rest) > _MAX_REST_BYTES:
+            raise MendingNeeded
+        return b"".join(parts)
+
+    def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
+        at = 0
+        while True:
+            if self._content is None:
+                tag = _literal_tag(text, at)
+                end = tag.start() if tag else _end_of_tags(text, at, is_last=is_last)
+                self._parser.Parse(text[at:end])
+                yield text[at:end]
+                if tag is None:
+                    self._rest = text[end:]
+                    return
+                yield self._open(tag)
+                at = tag.end()
+            else:
+                found = self._end.search(text, at)
+                end = found.end() if found else max(text.rfind(b"<", at), at)
+                self._parser.Parse(text[at:end])
+                if self._content.n_chars > _MAX_LITERAL_CHARS:
+                    raise MendingNeeded
+                if self._is_closed and found:
+                    yield self._content.markup().translate(_ESCAPED).encode() + found[0]
+                    self._content = None
+                elif found is None:
+                    if is_last:
+                        raise MendingNeeded
+                    self._rest = text[end:]
+                    return
+                at = end
+
+    def _open(self, tag: re.Match[bytes]) -> bytes:
+        """Parse a start tag, and return the one of a typed literal in its place."""
+        parser = self._parser
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._leave
+        self._is_closed = False
+        parser.Parse(tag[0])
+        if self._content is None:  # of another namespace, or in a comment
+            parser.StartElementHandler = parser.EndElementHandler = None
+            return tag[0]
+        parser.StartElementHandler = self._content.start
+        self._end = _end_of(tag["name"])
+        if self._is_closed:
+            self._content = parser.StartElementHandler = None
+        return tag[0].replace(_LITERAL, _DATATYPE, 1)
+
+    def _start(self, _name: str, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            if value == "Literal" and name.startswith(_PARSE_TYPE_NAME):
+                content = self._content = XmlContent()
+                parser = self._parser
+                parser.CharacterDataHandler = content.text
+                parser.CommentHandler = content.comment
+                parser.ProcessingInstructionHandler = content.instruction
+
+    def _leave(self, _name: str) -> None:
+        if self._content is None:
+            return
+        if self._content.depth:
+            self._content.end()
+            return
+        self._is_closed = True
+        parser = self._parser
+        parser.StartElementHandler = parser.EndElementHandler = None
+        parser.CharacterDataHandler = parser.CommentHandler = None
+        parser.ProcessingInstructionHandler = None
+
+
+@lru_cache(maxsize=64)
+def _end_of(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"</%s\s*>" % re.escape(name))
+
+
+def _literal_tag(text: bytes, begin: int) -> re.Match[bytes] | None:
+    """Return the next start tag of an XML literal."""
+    at = begin
+    while (at := text.find(_LITERAL, at)) >= 0:
+        start = text.rfind(b"<", max(begin, at - _HEAD_BYTES), at)
+        found = _START.match(text, start) if start >= 0 else None
+        if found and found.end() > at:
+            return found
+        at += len(_LITERAL)
+    return None
+
+
+def _end_of_tags(text: bytes, begin: int, *, is_last: bool) -> int:
+    """Return where the last tag begins if it is cut, else the end."""
+    start = -1 if is_last else text.rfind(b"<", begin)
+    return start if start >= 0 and text.find(b">", start) < 0 else len(text)

@@ -1,0 +1,59 @@
+"""Terms of RDF/XML: references, languages and names, mended or unusable."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+
+from pyoxigraph import Literal
+
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.iris import resolve
+from rdfcrawl.rdf.markup import NO_TEXT
+
+
+class UnusableTerm(str):
+    """A term with which no statement can be made; its text is the reason."""
+
+    __slots__ = ()
+
+
+def reason_against(text: str) -> str:
+    """Return the reason why a text cannot be in a statement; empty if it can."""
+    if isinstance(text, UnusableTerm):
+        return text
+    return UnusableTerm("an entity that is not declared") if NO_TEXT in text else ""
+
+
+@lru_cache(maxsize=4096)
+def resolved(value: str, base: str | None) -> tuple[str, bool]:
+    """Return the term of a reference, and whether it was mended."""
+    if bad := reason_against(value):
+        return bad, False
+    try:
+        reference = terms.mended_reference(value)
+        absolute = resolve(reference, base or "")
+        return f"<{terms.mended_iri(absolute)}>", reference != value
+    except ValueError as error:
+        return UnusableTerm(error), False
+
+
+@lru_cache(maxsize=256)
+def language_of(tag: str) -> str:
+    """Return the mended tag; empty for none."""
+    if bad := reason_against(tag):
+        return bad
+    found = terms.language_tag(tag).lower()
+    if found or not tag.strip():  # XML 1.0 section 2.12: an empty one is none
+        with suppress(ValueError):
+            return (found and Literal("", language=found).language) or ""
+    return UnusableTerm(f"language tag {tag[:100]}")
+
+
+def is_ncname(name: str) -> bool:
+    """Return whether a name may be used as an identifier in XML."""
+    if name.isascii() and name.isidentifier():
+        return True
+    first = name[:1]
+    rest = name[1:].replace("-", "").replace(".", "").replace("\xb7", "")
+    return (first.isalpha() or first == "_") and f"_{rest}".isidentifier()
