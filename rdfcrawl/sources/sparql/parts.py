@@ -334,7 +334,7 @@ def after_page(
     following = _next_size(task, end, out.settings, is_broken=is_broken)
     following = replace(following, most=max(task.most, end.n_rows), fails=0, got=total)
     if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
-        plan_part(replace(following, got=0), out)
+        plan_part(replace(following, got=0), out, may_be_whole=False)
     elif not end.is_sorted or not _comes_before(task.after, end.first):
         _sort_by_hash(task, out)
     else:
@@ -408,7 +408,7 @@ def _next_size(
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     """Return whether smaller partitions are better than the remaining pages."""
-    if task.want == UNKNOWN or not can_split(task.part):
+    if task.want == UNKNOWN or task.size.worst or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.limit
 
