@@ -473,7 +473,7 @@ def _as_ascii_superset(head: bytes) -> bytes:
         codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
     codec = codec or wide_codec(head)
     if codec:
-        return head[: len(head) & ~1].decode(codec, "replace").encode()
+        return head[: len(head) & ~3].decode(codec, "replace").encode()
     if head[:1] == b"\0":
         text = head.lstrip(b"\0")
         return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
