@@ -1,9 +1,9 @@
 """The files of the datasets of a portal, followed from run to run.
 
-A portal states when a file was changed, its hash and its size. A file is requested again
-if one of these has changed, or if its last fetch failed.
-If the portal states neither date nor hash, then the validators and the age of the last
-fetch decide, as for dumps. A file that no dataset has any more is withdrawn.
+A portal states when a file was changed, its hash and its size. If one of these changes,
+or if the last fetch failed, then the file is requested. If the portal states neither
+date nor hash, then the validators and the age of the last fetch decide, as for dumps.
+A file that no dataset has any more is withdrawn.
 """
 
 from __future__ import annotations
