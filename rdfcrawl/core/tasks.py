@@ -87,7 +87,7 @@ class PortalFile:
     TAG: ClassVar = "file"
 
     run: int  # in which it is fetched
-    lastmod: str = ""  # date of its content in the portal
+    lastmod: str = ""  # digest of the claims of the portal about its content
 
 
 @dataclass(frozen=True, slots=True)

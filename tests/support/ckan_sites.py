@@ -85,7 +85,8 @@ class CkanSite(DatedSite):
             if x["state"] == "active" and not x["private"]
         ]
         given = dict(parse_qsl(query))
-        status, result = "200 OK", None
+        status = "200 OK"
+        result: Any = None
         if action == "status_show":
             result = {"site_title": "Portal", "ckan_version": "2.10.4"}
         elif action == "package_list":

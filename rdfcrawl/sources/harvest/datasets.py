@@ -206,7 +206,7 @@ class DatasetRegistry:
         )
 
     async def drop_files(self, name: str, files: Sequence[str]) -> tuple[str, ...]:
-        """Drop files of a dataset; return the documents that no dataset has any more.
+        """Drop files of a dataset; return the documents to withdraw with them.
 
         A file was read at the URL to which it redirects.
         """
@@ -216,7 +216,9 @@ class DatasetRegistry:
         gone = await self._without_datasets(files)
         fetches = await self._fetches.without_validators(gone)
         documents = [
-            x.read_at if x and x.read_at else url for url, x in fetches.items()
+            (fetch and fetch.read_at) or url
+            for url, fetch in fetches.items()
+            if fetch is None or fetch.has_copy
         ]
         return tuple(await self._without_datasets(documents))
 

@@ -151,7 +151,7 @@ class PortalFiles:
                     each.kind,
                     portal.depth + 1,
                     dataset,
-                    task=PortalFile(run, each.lastmod),
+                    task=PortalFile(run, each.signals if each.is_stated else ""),
                 ),
                 change=change,
             )

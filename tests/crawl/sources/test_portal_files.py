@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support.ckan_sites import CkanSite
 
@@ -28,7 +28,7 @@ def test_files_are_requested_when_the_portal_says_so(
     requested if it has validators or its dataset has changed.
     """
     site = CkanSite(loopback, "127.20.31.1")
-    signals = {
+    signals: dict[str, dict[str, Any]] = {
         "dated": {"last_modified": OLD},
         "hashed": {"hash": "md5:0A"},
         "prefixed": {"hash": "0a", "hash_algorithm": "md5"},
@@ -47,7 +47,7 @@ def test_files_are_requested_when_the_portal_says_so(
     assert first.code == 0, first.stderr
     assert site.texts(first) == {f"f/{name}": "first" for name in signals}
 
-    changes = {
+    changes: dict[str, dict[str, Any]] = {
         "dated": {"last_modified": NEW},
         "hashed": {"hash": "md5:0B"},
         "prefixed": {"hash": "0b", "hash_algorithm": "sha1"},
