@@ -99,7 +99,7 @@ class EndpointState:
         await self._run_state.put(self._key, _SIZE, f"{good} {n_now}")
         await self.note("is_doubtful")
         detail = f"{n_now} statements after {good}: nothing is deleted in this run"
-        return Fault(Reason.BAD_ANSWER, detail)
+        return Fault(Reason.COPY_KEPT, detail)
 
     async def iter_gone(self) -> AsyncIterator[str]:
         """Yield documents of earlier runs, if the harvest has replaced them.

@@ -79,6 +79,6 @@ def test_store_that_is_being_loaded_deletes_nothing(
             assert result.code == 0, result.stderr
             assert stored(result, server.url) >= ALL or expected is left
             is_doubted = endpoint is few and expected is ALL
-            assert ("fault/bad_answer" in result.statistics) is is_doubted
+            assert ("fault/copy_kept" in result.statistics) is is_doubted
             if not is_doubted:
                 assert stored(result, server.url) == expected
