@@ -108,7 +108,7 @@ def test_a_fault_in_a_later_run_of_another_source_costs_nothing(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", (*KINDS, *OTHERS), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *OTHERS], ids=lambda kind: kind.name)
 def test_each_fault_at_each_target_of_a_source_costs_nothing(
     commands: Commands, loopback: Loopback, kind: type[SourceKind]
 ) -> None:
