@@ -33,8 +33,9 @@ MAX_DEPTH: Final = 255  # limit of a record's depth field
 INLINE: Final = "data:,"  # prefix of the remembered content of a file
 VOID: Final = "void"  # the well-known VoID file of a site
 DCAT_US: Final = "dcat-us"  # the data.json of a site
+DATASETS: Final = "datasets"  # in the sitemaps that the robots.txt of a site names
 _HARVESTED: Final[dict[str, Kind | str]] = {
-    **{word: word for word in (VOID, DCAT_US)},
+    **{word: word for word in (VOID, DCAT_US, DATASETS)},
 } | {
     kind.name.lower(): kind
     for kind in Kind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
 from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
@@ -313,7 +313,7 @@ class SiteOffers:
 
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root))
+            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
         return found(*follow_ups)
 
 
