@@ -41,7 +41,12 @@ class Format:
 
 N_TRIPLES = Format(
     name="N-Triples",
-    media_types=("application/n-triples", "text/x-ntriples", "text/ntriples"),
+    media_types=(
+        "application/n-triples",
+        "text/x-ntriples",
+        "text/ntriples",
+        "text/n-triples",
+    ),
     extensions=("nt", "ntriples"),
     parser=RdfFormat.N_TRIPLES,
     is_line_based=True,
@@ -49,7 +54,7 @@ N_TRIPLES = Format(
 )
 N_QUADS = Format(
     name="N-Quads",
-    media_types=("application/n-quads", "text/x-nquads", "text/nquads"),
+    media_types=("application/n-quads", "text/x-nquads", "text/nquads", "text/n-quads"),
     extensions=("nq", "nquads"),
     parser=RdfFormat.N_QUADS,
     is_line_based=True,
@@ -67,7 +72,7 @@ TURTLE = Format(
 # statements into the default graph.
 TRIG = Format(
     name="TriG",
-    media_types=("application/trig", "application/x-trig"),
+    media_types=("application/trig", "application/x-trig", "text/trig"),
     extensions=("trig",),
     parser=RdfFormat.TRIG,
     has_graphs=True,
@@ -81,7 +86,12 @@ N3 = Format(
 )
 RDF_XML = Format(
     name="RDF/XML",
-    media_types=("application/rdf+xml", "text/rdf+xml", "application/owl+xml"),
+    media_types=(
+        "application/rdf+xml",
+        "text/rdf+xml",
+        "application/owl+xml",
+        "text/rdf",
+    ),
     extensions=("rdf", "owl", "rdfs"),
     parser=RdfFormat.RDF_XML,
     family="xml",
@@ -129,6 +139,14 @@ DCAT_US = Format(  # known by its content only
     has_base=True,
     family="json",
 )
+OAI_PMH = Format(  # known by its content only
+    name="OAI-PMH",
+    media_types=(),
+    extensions=(),
+    reader="rdfcrawl.rdf.oai_pmh.read_oai_pmh",
+    has_base=True,
+    family="xml",
+)
 HDT = Format(
     name="HDT",
     media_types=("application/vnd.hdt", "application/x-hdt"),
@@ -145,7 +163,7 @@ HTML = Format(
 
 FORMATS = (
     *(N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD),
-    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, HDT, HTML),
+    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, OAI_PMH, HDT, HTML),
 )
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 
+_MAX_SHOWN: Final = 200  # bytes of a statement in a fault
+_place = re.compile(r"^Parser error at line \d+(?: between columns \d+ and \d+)?: ")
 _UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
 
@@ -38,8 +40,8 @@ _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is ski
 _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
 _MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
 _IRI: Final = (
-    rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
-    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))%s%s(?:#%s%s)?+>"
+    rb"<(?:https?://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//)))%s%s(?:#%s%s)?+>"
     % (_CHARS, _MORE, _CHARS, _MORE)
 )
 _BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
@@ -150,6 +152,8 @@ def _without_strings(lines: bytes) -> bytes:
     return lines.replace(_TYPED, _PLAIN)
 
 
+_NO_RDF: Final = "not allowed in regular RDF"  # about terms of N3
+
 GATHER_BYTES = 128 * 1024  # N-Quads collected per block
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 LARGEST_BATCH = 1024
@@ -159,20 +163,17 @@ def new_parser(
     source: bytes | BinaryIO,
     document_format: Format,
     base: str | None,
-    *,
-    is_lenient: bool = False,
 ) -> QuadParser:
     """Return pyoxigraph's parser of a format; an invalid base is mended.
 
-    `source` is UTF-8 without byte order mark. If `is_lenient`, IRIs and language tags
-    are not checked: check them before writing them.
+    `source` is UTF-8 without byte order mark.
     """
     kind = document_format.parser
     try:
-        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+        return pyoxigraph.parse(source, kind, base_iri=base)
     except ValueError:  # the base is not an IRI
         base = check_iri(base or "")
-        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+        return pyoxigraph.parse(source, kind, base_iri=base)
 
 
 def next_batch(batch: int, n_bytes: int) -> int:
@@ -199,6 +200,14 @@ def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault
             return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
     return None
+
+
+def reason_of_n3(error: Exception | None) -> Reason | None:
+    """Return the reason if a statement is valid N3, but no RDF; the parser goes on."""
+    text = str(error)
+    if _NO_RDF not in text:
+        return None
+    return Reason.N3_FORMULA if "variable" in text else Reason.BAD_TERM
 
 
 def iter_refused(
@@ -267,7 +276,8 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
         if repaired:
             out.write(repaired)
         else:
-            log.note(Reason.BAD_TERM, error.msg)
+            text = line[:_MAX_SHOWN].decode("utf-8", "replace").strip()
+            log.note(Reason.BAD_TERM, f"{_place.sub('', str(error.msg))}: {text}")
     return out.getvalue()
 
 

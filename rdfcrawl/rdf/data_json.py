@@ -18,7 +18,16 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.namespaces import DCAT, GEOSPARQL, RDF_TYPE, XSD
+from rdfcrawl.core.namespaces import (
+    DCAT,
+    DCTERMS,
+    FOAF,
+    GEOSPARQL,
+    RDF_TYPE,
+    SKOS,
+    VCARD,
+    XSD,
+)
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
 from rdfcrawl.rdf.iris import resolve
@@ -31,6 +40,17 @@ if TYPE_CHECKING:
 
 CONTEXT: Final = "https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld"
 MAX_BYTES: Final = 256 * 2**20
+# Terms of version 3.0 outside of DCAT, by their names there.
+_LATER: Final = {
+    **dict.fromkeys(("Agent", "Document"), FOAF),
+    **dict.fromkeys(("Concept", "ConceptScheme", "prefLabel", "altLabel"), SKOS),
+    **dict.fromkeys(("notation", "inScheme", "definition"), SKOS),
+    **dict.fromkeys(("Location", "Standard", "PeriodOfTime", "MediaType"), DCTERMS),
+    **dict.fromkeys(("LicenseDocument", "RightsStatement"), DCTERMS),
+    **dict.fromkeys(("accessRights", "creator", "hasPart", "hasVersion"), DCTERMS),
+    **dict.fromkeys(("provenance", "relation", "source", "subject", "type"), DCTERMS),
+    **dict.fromkeys(("Kind", "Contact"), VCARD),
+}
 _MAX_DEPTH: Final = 32  # of nested objects
 # Classes of objects without `@type`, by the field that has them.
 _CLASSES: Final = {
@@ -78,7 +98,7 @@ def read_data_json(
     The catalog is named by its `@id`, or else `base`; a dataset by its `@id`, or else
     by an `identifier` that is an IRI of the Web; other objects are blank nodes. Unknown
     fields are properties of DCAT, as in the context of the schema. Values that do not
-    fit their field become literals (`BAD_TERM`). JSON that is not well-formed is mended
+    fit their field become literals (`REPAIRED`). JSON that is not well-formed is mended
     like that of JSON-LD.
 
     Raises:
@@ -207,7 +227,7 @@ class _CatalogWriter:
         if known := self._properties.get(name):
             return known
         if _NAME(name):
-            return DCAT + name
+            return _LATER.get(name, DCAT) + name
         if (compact := _COMPACT(name)) and compact[1] in self._prefixes:
             return self._prefixes[compact[1]] + compact[2]
         if ":" in name and not terms.has_forbidden(name):
@@ -238,7 +258,7 @@ class _CatalogWriter:
         if isinstance(value, str) and name in _NAMED and value.strip():
             value = {_NAMED[name]: value}
         if name == "distribution" and not isinstance(value, dict):
-            self._fault(Reason.BAD_TERM, f"distribution: no object: {value!r:.200}")
+            self._log.note(Reason.REPAIRED, f"distribution: no object: {value!r:.200}")
             if isinstance(value, str) and _WEB(value.strip()):
                 value = {"accessURL": value}
         if isinstance(value, dict):
@@ -287,7 +307,7 @@ class _CatalogWriter:
         if name in self._of_iris or (name in _IRIS_OR_TEXTS and _WEB(text)):
             if iri := self._iri(text):
                 return iri
-            self._fault(Reason.BAD_TERM, f"{name}: {text[:200]}")
+            self._log.note(Reason.REPAIRED, f"{name}: no URL: {text[:200]}")
             return text and terms.literal(value)
         return terms.literal(value)
 

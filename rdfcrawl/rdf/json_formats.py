@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -37,6 +38,11 @@ _KINDS: Final = {
 }
 _NEEDED: Final = frozenset({"type", "value"})
 _OF_TEXT: Final = _NEEDED | {"lang", "datatype"}
+
+
+_MENDED_CHARS: Final = 16 * 2**20
+_CLOSERS: Final = re.compile(r"[\s\]),;]*")  # after the last complete object
+_HALVES: Final = re.compile(r"[\ud800-\udfff]")
 
 
 def _no_number(_: str) -> None:
@@ -106,6 +112,8 @@ def _hextuple_object(value: str, datatype: str, language: str, log: FaultLog) ->
         return terms.iri(value)
     if datatype in _BLANK_TYPES:
         return terms.blank(value.removeprefix("_:"))
+    if not value.isascii() and _HALVES.search(value):
+        raise ValueError("half a character")
     if language and datatype not in _LANGUAGE_TYPES:
         log.note(Reason.REPAIRED, f"{datatype} of a text with a language")
     return terms.literal(
@@ -123,7 +131,7 @@ def read_rdf_json(
 
     At most `MAX_BYTES` are read. IRIs are not resolved: the format has no relative
     ones. Invalid statements are logged as `SYNTAX` and left out; if the JSON is
-    truncated, statements before the end are kept.
+    truncated, statements before the end are kept. Other errors of JSON are mended.
 
     Raises:
         SourceFault: `SYNTAX`: the document is not a JSON object, truncated, nested too
@@ -134,32 +142,69 @@ def read_rdf_json(
         log.note(Reason.TOO_LARGE, f"document cut at {MAX_BYTES} bytes")
         data = data[:MAX_BYTES]
     check_json_depth(data)
-    for subject, predicates in _members(data.decode(errors="replace")):
+    for subject, predicates in _members(data.decode(errors="replace"), log):
         yield from _statements(subject, predicates, limits, log)
 
 
-def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the members of the outermost object, one after another."""
-    at = _expect(text, 0, "{")
-    if text[at : at + 1] == "}":
-        at += 1
-    else:
-        while True:
+def _members(text: str, log: FaultLog) -> Iterator[tuple[str, Any]]:
+    """Yield the members of the outermost object, one after another.
+
+    From the first error, the text is mended.
+    """
+    begin = 0
+    try:
+        at = _expect(text, 0, "{")
+        while text[at : at + 1] != "}":
+            begin = at
             at = _expect(text, at, '"')
-            try:
-                key, at = scanstring(text, at, True)
-                at = _expect(text, after_space(text, at), ":")
-                value, at = _DECODER.raw_decode(text, at)
-            except ValueError as error:
-                raise SourceFault(Reason.SYNTAX, str(error)) from error
+            key, at = scanstring(text, at, True)
+            at = _expect(text, after_space(text, at), ":")
+            value, at = _DECODER.raw_decode(text, at)
             yield key, value
-            at = after_space(text, at)
-            if text[at : at + 1] == "}":
-                at += 1
-                break
-            at = _expect(text, at, ",")
-    if after_space(text, at) != len(text):
-        raise SourceFault(Reason.SYNTAX, "content after the outermost object")
+            begin = at = after_space(text, at)
+            if text[at : at + 1] != "}":
+                at = _expect(text, at, ",")
+                if text[at : at + 1] == "}":
+                    log.note(Reason.REPAIRED, "RDF/JSON: trailing commas")
+        begin = after_space(text, at + 1)
+        if begin == len(text):
+            return
+        error: Exception = ValueError("content after the outermost object")
+    except (ValueError, SourceFault) as failure:
+        begin, text, error = 0, ("{" if begin else "") + text[begin:], failure
+    yield from _mended_members(text[begin:], error, log)
+
+
+def _mended_members(
+    text: str, error: Exception, log: FaultLog
+) -> Iterator[tuple[str, Any]]:
+    from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+    if len(text) > _MENDED_CHARS:
+        raise SourceFault(Reason.SYNTAX, str(error))
+    end = _CLOSERS.match(text, text.rfind("}") + 1).end()  # type: ignore[union-attr]
+    found = mended_json(text[:end], merges=True, keeps_open=True)
+    is_cut = end < len(text) or not found.values or bool(found.losses)
+    if not (is_cut or found.repairs):
+        log.note(Reason.REPAIRED, f"RDF/JSON: {error}")
+    found.losses.clear()
+    found.note(log, error, "RDF/JSON")
+    for value in found.values:
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield from _pairs(each)
+    if is_cut:
+        raise (
+            error
+            if isinstance(error, SourceFault)
+            else SourceFault(Reason.SYNTAX, str(error))
+        )
+
+
+def _pairs(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((key, _pairs(each)) for key, each in value.items())
+    return [*map(_pairs, value)] if isinstance(value, list) else value
 
 
 def _expect(text: str, at: int, character: str) -> int:
@@ -214,7 +259,7 @@ def _object(pairs: Any, log: FaultLog) -> str:
             for name, value in pairs
             if name == "value" or value not in (None, "")
         }
-    kind, value = _KINDS.get(str(keys.get("type"))), keys.get("value")
+    kind, value = _KINDS.get(str(keys.get("type")).lower()), keys.get("value")
     if not isinstance(value, str) or kind is None:
         raise ValueError("type must be uri, literal or bnode, and value a string")
     language, datatype = keys.get("lang", ""), keys.get("datatype", "")
@@ -228,6 +273,8 @@ def _object(pairs: Any, log: FaultLog) -> str:
         return terms.iri(value) if kind == "uri" else terms.blank(_label(value, log))
     if language and datatype not in ("", RDF + "langString"):
         log.note(Reason.REPAIRED, f"{datatype} of a text with a language")
+    if not value.isascii() and _HALVES.search(value):
+        raise ValueError("half a character")
     return terms.literal(
         value, language=language, datatype="" if language else datatype
     )

@@ -1,4 +1,4 @@
-r"""Mend one statement of Turtle or TriG that the strict parser refused.
+r"""Mend one statement of Turtle, TriG or N3 that the strict parser refused.
 
 The result is text for the strict parser. A bad term becomes `BAD`, an IRI that no
 document uses: the statements with it are left out, and the others stay. The tokens
@@ -15,9 +15,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import OWL
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.mended_terms import BAD, TermMender, shown
+from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, TermMender, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
     BEGIN,
@@ -62,6 +63,10 @@ _ROLES: Final = (
     {"iri", "verb"},
     *({"iri", "blank", "literal"}, {"iri", "blank"}, {"iri", "blank", "literal"}),
 )
+_KEYWORDS: Final = {
+    VERB: (b"is", b"has", b"@is", b"@has", b"@a"),
+    OBJECT: (b"of", b"@of"),
+}
 
 
 class MendedStatement(NamedTuple):
@@ -134,7 +139,9 @@ class StatementMender(TermMender):
 
     def _end_of_text(self) -> None:
         self.is_cut = bool(self._out)
-        if self.is_cut and self._end_of_word == len(self.text) - 1:
+        end = max(self._end_of_word, self._end_of_term)
+        is_term = end == len(self.text) - 1 and self.text[end - 1 : end] != b">"
+        if self.is_cut and is_term:
             self._out[-1] = BAD  # it may be truncated
         self._end()
 
@@ -257,7 +264,32 @@ class StatementMender(TermMender):
         frame.state = OBJECT
         return True
 
+    def _logic(self, what: str) -> tuple[bytes, str]:
+        """Return a term whose statements are left out, since they are no RDF."""
+        self.log.note(Reason.N3_FORMULA, what)
+        return BAD_TERM
+
+    def _take_n3(self, word: bytes, begin: int) -> bool:
+        """Read a variable or keyword of N3; return whether it is one."""
+        state = self._stack[-1].state
+        if word.startswith(b"?"):
+            self._take_term(*self._logic(f"variable {shown(word)}"), begin)
+        elif word == b"=" and self.text.startswith(b">", self.at):
+            self.at += 1
+            self._take_term(*self._logic("an implication"), begin)
+        elif word in _KEYWORDS.get(state, ()):
+            if word.startswith(b"@"):
+                self._repaired(f"{word.decode()} of old N3")
+            self._out.append(word.lstrip(b"@") + b" ")
+            if word.endswith(b"a"):
+                self._advance()
+        else:
+            return False
+        return True
+
     def _take_word(self, word: bytes, begin: int) -> None:
+        if self.is_n3 and self._take_n3(word, begin):
+            return
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
         lower = word.lower()
         if lower in KEYWORDS and self._is_directive(begin):
@@ -286,7 +318,8 @@ class StatementMender(TermMender):
             if is_first and self.text[(at := self._next()) : at + 1] == b"{":
                 self._repaired("= before a graph")
                 return True
-            self._repaired("= of N3")
+            if not self.is_n3:
+                self._repaired("= of N3")
             self._take_term(_SAME_AS, "iri", begin)
         elif word in (b"a", b"A"):
             if word == b"A":
@@ -406,7 +439,7 @@ class StatementMender(TermMender):
     def _take_open(self, bracket: bytes, begin: int) -> None:
         frame, is_outside = self._stack[-1], len(self._stack) == 1
         if bracket == b"{":
-            self._open_graph(begin)
+            (self._take_formula if self.is_n3 else self._open_graph)(begin)
             return
         if bracket == b"{|":
             if frame.state != AFTER:
@@ -438,12 +471,17 @@ class StatementMender(TermMender):
                 self._out.clear()
                 self._is_done = True
                 return
+        self._take_formula(begin)
+
+    def _take_formula(self, begin: int) -> None:
         end = self._end_of_braces(begin)
         if end < 0:
             self._cut(begin, "an open formula")
             return
         self.at = end
-        self._take_term(*self._bad("a formula", self.text[begin:end]), begin)
+        text = self.text[begin:end]
+        new = self._logic("a formula") if self.is_n3 else self._bad("a formula", text)
+        self._take_term(*new, begin)
 
     def _end_of_braces(self, at: int) -> int:
         """Return the end of balanced braces, or -1."""
@@ -488,6 +526,8 @@ class StatementMender(TermMender):
         frame = self._stack.pop()
         self._drop_comma(frame)
         n_missing = 0
+        if frame.closer == b")" and self.is_cut:
+            self._out.append(BAD + b" ")
         if frame.closer in (b">>", b")>>"):
             n_missing = AFTER - frame.state
         elif frame.state == OBJECT:
@@ -573,4 +613,4 @@ class StatementMender(TermMender):
         if found:
             self.at = found.start()
         else:
-            self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
+            self.at = self.text.rfind(b"\n", begin + 1) + 1 or len(self.text)

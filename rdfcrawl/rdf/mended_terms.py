@@ -24,7 +24,7 @@ from rdfcrawl.rdf.mended_tokens import (
 )
 
 BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
-_BAD_TERM: Final = (BAD, "bad")
+BAD_TERM: Final = (BAD, "bad")
 
 
 @dataclass(eq=False)
@@ -40,6 +40,7 @@ class TermMender:
     prefixes: Mapping[str, str]
     log: FaultLog
     has_base: bool = field(default=True, kw_only=True)
+    is_n3: bool = field(default=False, kw_only=True)
     bad: list[str] = field(default_factory=list, init=False)
 
     def _repaired(self, what: str) -> None:
@@ -47,7 +48,7 @@ class TermMender:
 
     def _bad(self, why: str, token: bytes = b"") -> tuple[bytes, str]:
         self.bad.append(f"{why}: {shown(token)}" if token else why)
-        return _BAD_TERM
+        return BAD_TERM
 
     def _iri(self, token: bytes) -> tuple[bytes, str]:
         if token.startswith(b"<<"):
@@ -83,7 +84,7 @@ class TermMender:
         self.at = tail.end()
         suffix = self._suffix(tail, token)
         if not suffix:
-            return _BAD_TERM
+            return BAD_TERM
         return (
             (token + suffix, "literal") if is_good else self._bad("bad escape", token)
         )
@@ -108,7 +109,7 @@ class TermMender:
         text = tail["tag"].decode("latin-1")
         tag, _, direction = text.partition("--")
         new = terms.language_tag(tag)
-        if not new or direction not in ("", "ltr", "rtl"):
+        if not new or direction not in ("", "ltr", "rtl")[: 1 if self.is_n3 else 3]:
             self._bad("bad language tag", tail[0])
             return b""
         new += f"--{direction}" if direction else ""
@@ -147,10 +148,12 @@ class TermMender:
         if namespace is None:
             return self._bad("undeclared prefix", word)
         if PATH.search(local):
-            return self._bad("a path of N3", word)
+            return (word, "iri") if self.is_n3 else self._bad("a path of N3", word)
         is_good = LOCAL.fullmatch(local) is not None
         if is_good and PREFIX.fullmatch(prefix):
             return word, "iri"
+        if "\\" in LOCAL_ESCAPE.sub("", local):
+            return self._bad("bad escape", word)
         try:
             new = terms.mended_iri(namespace + LOCAL_ESCAPE.sub(r"\1", local))
         except ValueError:

@@ -1,4 +1,4 @@
-r"""Read Turtle and TriG with errors, after the strict parser refused a document.
+r"""Read Turtle, TriG and N3 with errors, after the strict parser refused a document.
 
 The text is split at the ends of statements, in one step of the regular expression
 engine per bracket or dot, and goes to the strict parser in pieces. If it refuses one,
@@ -66,6 +66,7 @@ class MendingReader:
         self._preamble = b""
         self._graph: bytes | None = None  # label of the current graph
         self._is_turtle = form is formats.TURTLE
+        self._is_n3 = form is formats.N3
         self._text, self._at, self._is_last = b"", 0, False
         self._line = 1  # of `_at`
         self._n_graphs = self._n_errors = 0
@@ -148,9 +149,11 @@ class MendingReader:
                 return 0, is_in_graph
             char = text[at : at + 1]
             at += 1
-            change = _depth_change(text, at)
+            change = _depth_change(text, at, is_n3=self._is_n3)
             if change and depth + change >= 0:
                 depth += change
+            elif char == b"." and depth and self._is_n3:
+                pass  # in a formula
             elif char == b"." and not depth:
                 return at, is_in_graph
             elif char in b"{}" and not depth and not change:
@@ -185,10 +188,18 @@ class MendingReader:
         if nesting.is_text_too_deep(source):
             self._log.note(Reason.SYNTAX, nesting.TOO_DEEP)
             return b"", None
-        parser = checking.new_parser(source, formats.TRIG, self._base)
+        form = formats.N3 if self._is_n3 else formats.TRIG
+        parser = checking.new_parser(source, form, self._base)
         error = checking.serialize(parser, out)
+        left_out: list[tuple[Reason, str]] = []
+        while reason := checking.reason_of_n3(error):
+            left_out.append((reason, str(error)))
+            error = checking.serialize(parser, out)
         if isinstance(error, SourceFault):
             raise error
+        if error is None:
+            for why in left_out:
+                self._log.note(*why)
         if error is None and (
             parser.prefixes != self._prefixes or parser.base_iri != self._base
         ):
@@ -223,7 +234,7 @@ class MendingReader:
     def _graph_after(self, body: bytes) -> bytes | None:
         """Return the label of the graph at the end of good statements."""
         graph, at = self._graph, 0
-        if b"{" not in body and b"}" not in body:
+        if self._is_n3 or (b"{" not in body and b"}" not in body):
             return graph
         while at < len(body):
             at = _RUN.match(body, at).end() + 1  # type: ignore[union-attr]  # always
@@ -290,6 +301,7 @@ class MendingReader:
                 *(self._text, self._at, self._odd_prefixes | self._prefixes, found),
                 is_in_graph=self._graph is not None,
                 has_base=self._base is not None,
+                is_n3=self._is_n3,
             )
             mended = mender.mend()
             if self._is_last or mended.end < len(self._text) or not mender.is_cut:
@@ -314,7 +326,8 @@ class MendingReader:
             self._note_error(Reason.SYNTAX, error.msg)
         bad = mender.bad[: len(mender.bad) - mender.n_cut]
         if BAD in lines:
-            why = "" if mender.is_cut else "in a graph without a name"
+            is_unnamed = not (mender.is_cut or self._is_n3)
+            why = "in a graph without a name" if is_unnamed else ""
             lines = self._without_bad(lines, bad[0] if bad else why)
         elif bad:
             self._note_error(Reason.SYNTAX, bad[0])
@@ -339,12 +352,15 @@ class MendingReader:
         self._log.note(reason, f"line {self._line}: {why}", count)
 
 
-def _depth_change(text: bytes, at: int) -> int:
-    """Return the change of the depth by the bracket before an offset; 0 for braces."""
+def _depth_change(text: bytes, at: int, *, is_n3: bool) -> int:
+    """Return the change of the depth by the bracket before an offset.
+
+    Braces count in N3 only.
+    """
     char = text[at - 1 : at]
-    if char in b"[(" or (char == b"{" and text[at : at + 1] == b"|"):
+    if char in b"[(" or (char == b"{" and (is_n3 or text[at : at + 1] == b"|")):
         return 1
-    if char in b"])" or (char == b"}" and text[at - 2 : at - 1] == b"|"):
+    if char in b"])" or (char == b"}" and (is_n3 or text[at - 2 : at - 1] == b"|")):
         return -1
     return 0
 

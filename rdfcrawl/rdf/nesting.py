@@ -17,8 +17,8 @@ from rdfcrawl.core.errors import Reason, SourceFault
 MAX_DEPTH = 500
 TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
-_MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 work, 9,000 do not
-_SMALLEST_LONG_CHAIN_BYTES: Final = 8 * _MAX_CHAIN
+MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 work, 9,000 do not
+_SMALLEST_LONG_CHAIN_BYTES: Final = 8 * MAX_CHAIN
 _LOCAL_CONTEXT: Final = re.compile(r'"@context"\s*:\s*(?=[\[{])')
 _DECODER: Final = json.JSONDecoder()
 _JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -106,7 +106,7 @@ def has_long_chain(document: bytes) -> bool:
 
 
 def _is_chained(context: object) -> bool:
-    if not isinstance(context, dict) or len(context) <= _MAX_CHAIN:
+    if not isinstance(context, dict) or len(context) <= MAX_CHAIN:
         return False
     lengths: dict[str, int] = {}
     for start in context:
@@ -119,7 +119,7 @@ def _is_chained(context: object) -> bool:
             else:
                 longest = max((lengths[name] for name in needed), default=0)
                 lengths[path.pop()] = 1 + longest
-            if len(path) > _MAX_CHAIN or lengths.get(start, 0) > _MAX_CHAIN:
+            if len(path) > MAX_CHAIN or lengths.get(start, 0) > MAX_CHAIN:
                 return True
     return False
 

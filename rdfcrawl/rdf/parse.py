@@ -4,19 +4,17 @@ pyoxigraph in strict mode reads as much as possible, and serializes canonical N-
 canonical lines skip the parser; lines of other readers go through it. Later steps drop,
 relabel and place these lines without an object per triple.
 
-A valid document is read once, strictly and as a stream. After the first error it is
-read leniently from the beginning: IRIs are mended, and only statements with bad terms
-are left out, where the strict parser would lose the rest of a block or document. In
-Turtle the strict parser recovers by itself once the text is mended; RDF/XML has another
-reader then. Statements that were written before are repeated in the same order, and
-skipped. If the parser still fails, rdflib may read a small document of N3; since it
-changes the order, the output of the parser is held back.
+A valid document is read once, strictly and as a stream. After the first error another
+reader mends it from the beginning, where the strict parser would lose the rest of a
+block or document. Statements that were written before are repeated in the same order,
+and skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from importlib import import_module
@@ -50,6 +48,7 @@ from rdfcrawl.rdf.text import DocumentText, gathered
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.graphs import Trust
+    from rdfcrawl.rdf.n3 import FormulaMarker
     from rdfcrawl.rdf.output import QuadLines
 
 # Longer JSON-LD is read as a stream, without remote contexts.
@@ -66,8 +65,8 @@ _OF_STREAMS: Final = frozenset(
         *(Reason.TRUNCATED_BODY, Reason.BAD_CONTENT_ENCODING),
     }
 )
-_MAX_HELD_BYTES: Final = 32 * 2**20
 _MAX_HELD_XML_BYTES: Final = 2**20
+_KEYWORDS: Final = re.compile(rb"(?:^|\.\s++)@keywords\s", re.MULTILINE)
 _NONE: Final = frozenset[Reason]()
 
 
@@ -139,9 +138,7 @@ class DocumentParser:
     log: FaultLog
     output: QuadOutput
     is_partial: bool = field(default=False, init=False)
-    # mend the text before it is parsed
-    _mends: bool = field(default=False, init=False)
-    _error: str = field(default="", init=False)  # of the strict parser
+    _marker: FormulaMarker | None = field(default=None, init=False)  # of N3
 
     def __post_init__(self) -> None:
         """Open the text; pages have other readers."""
@@ -153,7 +150,7 @@ class DocumentParser:
         if self.format is not None and self.format.family == "xml":
             from rdfcrawl.rdf.rdf_xml_screen import XmlScreens
 
-            self._screens = XmlScreens(self.output.drop_marked)
+            self._screens = XmlScreens(self.base, self.output.drop_marked)
             xml_screen = self._screens.new
         self._text = DocumentText(
             self.source,
@@ -215,8 +212,8 @@ class DocumentParser:
             yield from self._read_text(form)
         elif form is formats.RDF_XML:
             yield from self._read_xml(form)
-        elif form is formats.N3 and text.gather(RDFLIB_BYTES):
-            yield from self._read_by_rdflib_at_last(form)
+        elif form is formats.N3 and (old := self._lines_of_rdflib()) is not None:
+            yield from output.chunks(iter_checked(old, self.log))
         else:
             yield from self._read_twice(form)
         self.is_partial |= self.log.count(Reason.TOO_LARGE) > 0
@@ -296,50 +293,47 @@ class DocumentParser:
             self.log.note(Reason.REMOTE_CONTEXT, url, apart=True)
 
     def _read_text(
-        self, form: Format, *, is_lenient: bool = False, ends_at_error: bool = False
+        self, form: Format, *, ends_at_error: bool = False
     ) -> Iterator[QuadLines]:
-        """Yield the output of the parser, which may be the second attempt."""
+        """Yield the output of the parser."""
         attempt = self._attempt = StatementReader(
-            *(form, self.base, self.limits, self.log),
-            is_lenient=is_lenient,
-            ends_at_error=ends_at_error,
+            form, self.base, self.limits, self.log, ends_at_error=ends_at_error
         )
-        lexical, marker, screens = None, None, []
-        if form is formats.N3:
-            from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
-
-            marker = FormulaMarker()
-            screens = [marker.feed]
-        if self._mends:
-            from rdfcrawl.rdf.lenient import LexicalScreen, RepairScreen
-
-            if is_lenient:
-                lexical = LexicalScreen()
-                screens.insert(0, lexical.feed)
-            mended = RepairScreen(self.log, self.output.drop_marked)
-            screens.insert(0, mended.feed)
-        with self._text.open(self.log, *screens) as text:
+        with self._open(form) as text:
             blocks = attempt.read(text, reopen=partial(self._reopen, form))
-            if marker:
-                blocks = without_formulas(blocks, marker, self.log)
-            # The graphs of N3 are formulas, and are left out.
-            has_graphs = form.has_graphs and not marker
-            yield from self._placed(blocks, has_graphs=has_graphs)
-            if attempt.error and not is_lenient:
+            yield from self._chunks(form, blocks)
+            if attempt.error:
                 self._text.drain()
         if attempt.needs_context:
             self._note_contexts()
         self.is_partial = attempt.is_partial
-        if lexical and lexical.is_cut and not self.is_partial:
-            self.log.note(Reason.SYNTAX, self._error)
-            attempt.error, attempt.n_before = self._error, attempt.n_read
-            self.is_partial = True
-        if marker and marker.has_quantifiers:
+        self._end_of_logic()
+
+    def _open(self, form: Format) -> AbstractContextManager[bytes | BinaryIO]:
+        self._marker = None
+        if form is not formats.N3:
+            return self._text.open(self.log)
+        from rdfcrawl.rdf.n3 import FormulaMarker
+
+        self._marker = FormulaMarker()
+        return self._text.open(self.log, self._marker.feed)
+
+    def _chunks(self, form: Format, blocks: Iterable[bytes]) -> Iterator[QuadLines]:
+        """Yield the statements; the graphs of N3 are formulas, and are left out."""
+        if self._marker is not None:
+            from rdfcrawl.rdf.n3 import without_formulas
+
+            blocks = without_formulas(blocks, self._marker, self.log)
+        is_n3 = self._marker is not None
+        return self._placed(blocks, has_graphs=form.has_graphs and not is_n3)
+
+    def _end_of_logic(self) -> None:
+        if self._marker is not None and self._marker.has_quantifiers:
             self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
 
     def _placed(
-        self, blocks: Iterator[bytes], *, has_graphs: bool
+        self, blocks: Iterable[bytes], *, has_graphs: bool
     ) -> Iterator[QuadLines]:
         for block in blocks:
             has_graphs = has_graphs or self._attempt.is_mended
@@ -350,10 +344,6 @@ class DocumentParser:
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
         screens = []
-        if self._mends:
-            from rdfcrawl.rdf.lenient import RepairScreen
-
-            screens.append(RepairScreen(FaultLog(), lambda: None).feed)
         if form is formats.N3:
             from rdfcrawl.rdf.n3 import FormulaMarker
 
@@ -361,35 +351,23 @@ class DocumentParser:
         return self._text.open_stream(FaultLog(), *screens)
 
     def _read_twice(self, form: Format) -> Iterator[QuadLines]:
-        """Yield the output of the strict parser, after an error of the lenient one."""
+        """Yield the output of the strict parser, after an error of the mending one."""
         self._before, self._begin = self.log.snapshot(), self.output.mark()
         yield from self._read_text(form, ends_at_error=True)
         strict = self._attempt
         if not strict.error:
             return
-        self._error = strict.error
         try:
             self._reopen(form).close()
         except (OSError, SourceFault):  # too long to be spooled
             yield from self.output.chunks((strict.held,), has_graphs=form.has_graphs)
             return
         self._go_back(is_replay=True)
-        if form in (formats.TURTLE, formats.TRIG):
-            yield from self._read_mended(form)
-            return
         if form is formats.N3 and (other := self._form_that_parses()):
             self.log.note(Reason.REPAIRED, f"{other.name}, labelled {form.name}")
-            self._error = ""
             yield from self._read_text(other)
             return
-        self._mends = form is formats.N3
-        yield from self._read_text(form, is_lenient=True)
-        lenient = self._attempt
-        gained = not lenient.error or lenient.n_before > strict.n_before
-        if self.log.count(Reason.REPAIRED):
-            gained = False  # the repair is logged
-        if gained or self.log.count(Reason.BAD_TERM):
-            self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+        yield from self._read_mended(form)
 
     def _read_xml(self, form: Format) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the mending one."""
@@ -459,42 +437,29 @@ class DocumentParser:
     def _read_mended(self, form: Format) -> Iterator[QuadLines]:
         from rdfcrawl.rdf.mending import MendingReader
 
-        with self._text.open(self.log) as text:
+        with self._open(form) as text:
             reader = MendingReader(
                 text, form, self.base, limits=self.limits, log=self.log
             )
             blocks = gathered(reader.read(), GATHER_BYTES)
-            yield from self.output.chunks(blocks, has_graphs=True)
+            if form is formats.N3:
+                yield from self._chunks(form, blocks)
+            else:
+                yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = reader.is_partial
-
-    def _read_by_rdflib_at_last(self, form: Format) -> Iterator[QuadLines]:
-        held: list[QuadLines] = []
-        n_bytes = 0
-        chunks = self._read_twice(form)
-        try:
-            for chunk in chunks:
-                held.append(chunk)
-                n_bytes += len(chunk)
-                if n_bytes > _MAX_HELD_BYTES:
-                    break
-        except SourceFault:
-            yield from held
-            raise
-        if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
-            lines = self._lines_of_rdflib()
-            if lines is not None:
-                yield from self.output.chunks(iter_checked(lines, self.log))
-                return
-        yield from held
-        yield from chunks
+        self._end_of_logic()
 
     def _lines_of_rdflib(self) -> list[str] | None:
-        """Return the statements after rewinding the output; None if rdflib fails."""
+        """Return the statements of N3 with keywords; None for other N3."""
+        if not self._text.gather(RDFLIB_BYTES) or not _KEYWORDS.search(
+            self._text.source.data or b""
+        ):
+            return None
         from rdfcrawl.rdf.n3 import has_logic
         from rdfcrawl.rdf.rdflib_reading import read_with_rdflib
 
         document, found = self._text.load(FaultLog()), FaultLog()
-        if len(document) > RDFLIB_BYTES or has_logic(document):
+        if has_logic(document):
             return None
         try:
             lines = read_with_rdflib(
@@ -502,11 +467,10 @@ class DocumentParser:
             )
         except ValueError:
             return None
-        self._go_back(is_replay=False)
+        self._text.load(self.log)  # for its faults
         for fault in found.all():
             self.log.note(fault.reason, fault.detail, fault.count)
-        self.log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
-        self.is_partial = False
+        self.log.note(Reason.REPAIRED, "read by rdflib: @keywords of old N3")
         return lines
 
     def _go_back(self, *, is_replay: bool) -> None:

@@ -79,10 +79,15 @@ class _Element:
 
 
 class RdfXmlReader:
-    """Reader of one document, in UTF-8; `is_partial` if it ends within an element."""
+    """Reader of one document, in UTF-8; `is_partial` if it ends within an element.
 
-    def __init__(self, base: str, *, limits: ParseLimits, log: FaultLog) -> None:
-        self._log, self._limits = log, limits
+    `scope` separates the labels of blank nodes from those of other documents.
+    """
+
+    def __init__(
+        self, base: str, *, limits: ParseLimits, log: FaultLog, scope: str = ""
+    ) -> None:
+        self._log, self._limits, self._scope = log, limits, scope
         self._open = [_Element("doc", "", base, "", "")]
         self._ready: list[str] = []
         self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
@@ -97,22 +102,28 @@ class RdfXmlReader:
         Raises:
             SourceFault: entities that grow too much, or a tag that is too long.
         """
-        markup = self._markup = MarkupScanner(file, self._log)
+        markup = MarkupScanner(file, self._log)
         for event in markup.events():
-            if type(event) is str:
-                self._text(event)
-            elif isinstance(event, StartTag):
-                self._start(event)
-            elif isinstance(event, str):
-                self._aside(event)
-            else:
-                self._end(is_closed=event)
-            if self._ready:
-                yield from self._ready
-                self._ready.clear()
+            yield from self.feed(event, markup)
             if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut
+
+    def feed(self, event: str | StartTag | bool, markup: MarkupScanner) -> list[str]:
+        """Read the next event, and return the statements that are complete."""
+        self._markup = markup
+        if type(event) is str:
+            self._text(event)
+        elif isinstance(event, StartTag):
+            self._start(event)
+        elif isinstance(event, str):
+            self._aside(event)
+        else:
+            self._end(is_closed=event)
+        ready = self._ready
+        if ready:
+            self._ready = []
+        return ready
 
     # -- elements ------------------------------------------------------------------
 
@@ -190,7 +201,8 @@ class RdfXmlReader:
         subject = self._subject(inner, known)
         inner.subject = subject
         name = inner.name
-        self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
+        if known.keys() & _OF_PROPERTIES:
+            self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
         if name.startswith(RDF) and name[len(RDF) :] in _RESERVED:
             self._skip(f"{name} is no class")
         elif name != f"{RDF}Description":
@@ -243,7 +255,8 @@ class RdfXmlReader:
             inner.annotation = self._label(known["annotationNodeID"])
         if "datatype" in known:
             inner.datatype = self._reference(known["datatype"], base)
-        self._skip_attributes(inner, known.keys() & {"about"})
+        if "about" in known:
+            self._skip_attributes(inner, ("about",))
         if "parseType" in known:
             besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
             self._skip_attributes(inner, besides, others)
@@ -438,7 +451,7 @@ class RdfXmlReader:
 
     def _blank(self) -> str:
         self._n_blank += 1
-        return f"_:g{self._n_blank}"
+        return f"_:{self._scope}g{self._n_blank}"
 
     def _label(self, label: str) -> str:
         if bad := reason_against(label):
@@ -446,7 +459,7 @@ class RdfXmlReader:
         name = label.strip()
         if not is_ncname(name):
             self._mend(f"rdf:nodeID is no name: {label[:100]}")
-        return terms.blank(f"n{name}")
+        return terms.blank(f"{self._scope}n{name}")
 
     def _named(self, name: str) -> str:
         """Return the term of a name; one without a namespace is no IRI."""

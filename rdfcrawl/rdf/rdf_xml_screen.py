@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
 from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
 from rdfcrawl.rdf.xml_screen import XmlScreen, n_open, outline_of, without_comments
 
@@ -35,6 +36,9 @@ _ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
+_RELATIVE_BASE = re.compile(
+    rb"(\sxml:base\s*=\s*)(?:\"(?![\w.+-]+:)([^\"&\s]*)\"|'(?![\w.+-]+:)([^'\"&\s]*)')"
+)
 _ITS: Final = b"http://www.w3.org/2005/11/its"
 _VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
 _UNUSUAL_PARSE_TYPE = re.compile(rb"parseType(?!=\"(?:Collection|Resource)\">)")
@@ -46,15 +50,21 @@ _NOT_BESIDES = re.compile(
 _LITERAL: Final = b'parseType="Literal"'
 _PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
 _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
-# In outlines: rdf:about of a name in lower case, rdf:resource of one in upper case, a
-# node below rdf:datatype, and a line break in the value of an attribute.
-_UNUSUAL = re.compile(rb"<[^A\"=<>]*(?::bu=|A[^\"=<>]*:u=)")
-_TYPED_NODE = re.compile(rb"dyp=\"[^\"]*\"[^<>]*><[^/!?]")
-_BREAK = re.compile(rb"\n[^<>\"=]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
+_RESOURCE_OF_CLASS = re.compile(rb":[A-Z][\w.-]*+\s[\w.-]+:resource=")
+_RESOURCE_OF_DEFAULT = re.compile(rb"<[A-Z][\w.-]*+\s[\w.-]+:resource=")
+# In outlines: a node below rdf:datatype, and a line break in the value of an attribute.
+_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
+_BREAK = re.compile(rb"\n[^<>\"=\n]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
+)
+_MARKUP_ASIDE = re.compile(
+    rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
+)
+_BEFORE_TEXT: Final = tuple(
+    re.compile(end + rb"\s*+(?:[^\s<]|</)") for end in (b"-->", rb"\]\]>", rb"\?>")
 )
 _MAX_EXACT: Final = 1000  # checks of a block
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
@@ -76,13 +86,20 @@ class RdfXmlScreen(XmlScreen):
     Args:
         log: of the faults.
         on_mark: see `XmlScreen`.
+        base: of the document.
         follows: XML literals may begin in any block.
     """
 
     def __init__(
-        self, log: FaultLog, on_mark: Callable[[], None], *, follows: bool = False
+        self,
+        log: FaultLog,
+        on_mark: Callable[[], None],
+        *,
+        base: str,
+        follows: bool = False,
     ) -> None:
         super().__init__(log, on_mark)
+        self._base = base
         self._literals = _LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
 
@@ -95,7 +112,7 @@ class RdfXmlScreen(XmlScreen):
         """
         outline = outline_of(block)
         if not self._is_begun:
-            self._check_root(block)
+            block = self._with_root(block)
         if b"pAyp=" in outline and (
             _UNUSUAL_PARSE_TYPE.search(block) or b'"d:pAyp' in outline
         ):
@@ -105,31 +122,49 @@ class RdfXmlScreen(XmlScreen):
             outline = outline_of(block)
         markup = block
         if outline.find(b"<?", 1) > 0 or (b"!" in outline and b"<!" in outline):
-            if _splits_text(block) or _DEFAULT.search(block):
+            splits_text = False
+            if any(each.search(block) for each in _BEFORE_TEXT):
+                markup, splits_text = _without_asides(block)
+            elif _MARKUP_ASIDE.search(block):
+                markup = without_comments(block)
+            if splits_text or (b"<!AAAAAAA" in outline and _DEFAULT.search(markup)):
                 raise MendingNeeded
-            markup = without_comments(block)
-            outline = outline_of(markup)
+            if markup is not block:
+                outline = outline_of(markup)
         if (
             (b"bgAA=" in outline and b"bagID" in markup)
             or _TYPED_NODE.search(outline)
             or ((b"='" in outline or _BREAK.search(outline)) and _has_break(markup))
         ):
             raise MendingNeeded
-        if b":yp=" in outline or _UNUSUAL.search(outline):
-            self._check_names(markup)
+        self._check_names(markup, outline)
         self._check_depth(markup, outline)
         return block
 
-    def _check_root(self, block: bytes) -> None:
+    def _with_root(self, block: bytes) -> bytes:
+        """Check the root, and resolve its base, which the parser expects."""
         found = _ROOT.search(block, 0, _HEAD_BYTES)
         if found is None:
-            return
+            return block
         self._is_rdf, tag = True, found[0]
         if tag.count(b"xmlns:") == tag.count(b"=") and _ITS not in tag:
-            return
+            return block
         is_its = _ITS in tag and b":dir" in block
         if _NOT_OF_ROOT.search(tag) or (is_its and not _VERSION.search(tag)):
             raise MendingNeeded
+        if base := _RELATIVE_BASE.search(tag):
+            value = (base[2] or base[3] or b"").decode()
+            try:
+                new = resolve(value.partition("#")[0], self._base)
+            except ValueError:
+                raise MendingNeeded from None
+            begin = found.start() + base.start()
+            end = found.start() + base.end()
+            block = b'%s%s"%s"%s' % (
+                *(block[:begin], base[1]),
+                *(new.replace("&", "&amp;").encode(), block[end:]),
+            )
+        return block
 
     def _with_parse_types(self, block: bytes) -> bytes:
         """Return the text with other values of `rdf:parseType` read as Literal.
@@ -154,11 +189,15 @@ class RdfXmlScreen(XmlScreen):
                 done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
-    def _check_names(self, markup: bytes) -> None:
+    def _check_names(self, markup: bytes, outline: bytes) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
         tags = [*_tags_with(markup, b":about=", is_of_node=True)]
-        tags += _tags_with(markup, b":resource=", is_of_node=False)
-        tags += _tags_with(markup, b":type=", is_of_node=True)
+        if _RESOURCE_OF_CLASS.search(markup) or (
+            b"</>" in outline and _RESOURCE_OF_DEFAULT.search(markup)
+        ):
+            tags += _tags_with(markup, b":resource=", is_of_node=False)
+        if b":yp=" in outline:
+            tags += _tags_with(markup, b":type=", is_of_node=True)
         if not tags:
             return
         depth, done = self.depth, 0
@@ -179,8 +218,8 @@ class XmlScreens:
         depth: of the elements that are open at the end of the last stream.
     """
 
-    def __init__(self, on_mark: Callable[[], None]) -> None:
-        self._on_mark = on_mark
+    def __init__(self, base: str, on_mark: Callable[[], None]) -> None:
+        self._base, self._on_mark = base, on_mark
         self._last: XmlScreen | None = None
         self.is_strict = self.follows_literals = False
 
@@ -191,8 +230,9 @@ class XmlScreens:
     def new(self, log: FaultLog) -> Screen:
         """Return a screen."""
         if self.is_strict:
-            follows = self.follows_literals
-            self._last = RdfXmlScreen(log, self._on_mark, follows=follows)
+            self._last = RdfXmlScreen(
+                log, self._on_mark, base=self._base, follows=self.follows_literals
+            )
         else:
             self._last = XmlScreen(log, self._on_mark)
         return self._last.feed
@@ -222,7 +262,9 @@ def _tags_with(
         if name.rpartition(b":")[2].lstrip(b"<")[:1].isupper() is not is_of_node
     }
     at = 0
-    for part in parts if unusual else ():
+    for part in parts:
+        if not unusual:
+            return
         begin = part.rfind(b"<")
         name = part[begin:].split(None, 1)[0]
         if name in unusual:
@@ -231,25 +273,33 @@ def _tags_with(
         at += len(part) + len(attribute)
 
 
-def _splits_text(text: bytes) -> bool:
-    """Return whether text of an element is next to comments or CDATA.
+def _without_asides(text: bytes) -> tuple[bytes, bool]:
+    """Return text without comments, CDATA and processing instructions.
 
-    The parser would leave out its white space, or end.
+    The second value is whether text of an element is next to one: the parser would
+    leave out its white space, or end.
     """
+    parts: list[bytes] = []
     at = n_texts = 0
-    is_inside = False  # of an element that has had text alone
+    is_inside = splits = False  # of an element that has had text alone
     for found in _ASIDE.finditer(text):
-        begin = text.rfind(b"<", at, found.start())
-        if begin >= 0:
-            at = text.find(b">", begin) + 1
-            is_inside = text[begin + 1] not in b"/!?" and text[at - 2] != ord("/")
-            n_texts = 0
-        n_texts += (at < found.start()) + found[0].startswith(b"<![")
+        part = text[at : found.start()]
+        parts.append(part)
         at = found.end()
-        after = text.find(b"<", at)
-        if is_inside and n_texts + (after > at) > 1 and text.startswith(b"</", after):
-            return True
-    return False
+        begin = part.rfind(b"<")
+        if begin >= 0:
+            end = part.find(b">", begin) + 1
+            is_start = part[begin + 1 : begin + 2] not in (b"/", b"!", b"?")
+            is_inside = is_start and part[end - 2 : end] != b"/>"
+            n_texts = 0
+            part = part[end:]
+        if is_inside and not splits:
+            n_texts += bool(part) + found[0].startswith(b"<![")
+            after = text.find(b"<", at)
+            is_last = text.startswith(b"</", after)
+            splits = is_last and n_texts + (after > at) > 1
+    parts.append(text[at:])
+    return b"".join(parts), splits
 
 
 def _has_break(markup: bytes) -> bool:

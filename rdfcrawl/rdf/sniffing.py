@@ -8,11 +8,22 @@ then by the first bytes.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
+from rdfcrawl.core.formats import (
+    HEAD_BYTES,
+    HTML,
+    TURTLE,
+    FormatDecision,
+    PackingKind,
+    file_name,
+)
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.text import wide_codec
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.content import ByteSource
 
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
@@ -108,7 +119,7 @@ _XML_ROOT = re.compile(
 # From the name of a DOCTYPE to the first element, not to markup of entities or comments
 _XML_ELEMENT = re.compile(
     rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
-    rb"(?:\[(?>[^\]\"'<]++|<!--.*?-->|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
     rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
     re.DOTALL,
 )
@@ -131,23 +142,37 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# Text before JSON that the mender of JSON skips, without prose and markup
+_JSON_PROLOGUE = re.compile(
+    rb"(?>\)\]\}'|[\s\0;,()0-9]++|\xc2\xa0|\xe2\x80[\x8b-\x8f\xa8\xa9]|\xe2\x81\xa0|\xef\xbb\xbf"
+    rb"|<!--(?=\s*+[{\[])|<!--.*?-->|<!\[CDATA\[|/\*.*?\*/|(?://|#)[^\r\n]*+"
+    rb"|\{\}\s*+&&|[\"']use strict[\"']"
+    rb"|(?:(?:var|let|const|export|default|return)\s++)*+(?:[\w$.]{1,100}+\s*+[=(])?+)*+"
+    rb"(?:\[\s*+)*+\{\s*+(?:[\"'/<&]|[\w$@]++\s*+:)",
+    re.DOTALL,
+)
+_NEARLY_KEY = re.compile(rb"@(?:context|id|graph|type)(?:[\"'`]|&quot;)?+\s*+:")
+_PAGE_MARK = re.compile(rb"<(?:head|title|meta|link|script\s)|\sitem(?:scope|prop)\b")
 # The schema that a catalog names, or the fields of a dataset
 _DCAT_US = re.compile(
     rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
     rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
     rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
-    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    rb'|"@type"\s*:\s*"(?:dcat:)?Catalog".{0,2000}"dataset"\s*:\s*\[',
     re.DOTALL,
 )
 _CONTEXT_OF_OTHERS = re.compile(
     rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
 )
 _RDF_NAMESPACE = RDF.encode()
+_OWN_ROOTS = {b"trix": formats.TRIX, b"oai-pmh": formats.OAI_PMH}
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
 _HTML_STARTS = frozenset(
     b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
-    b" nav header footer table ul ol dl form center font iframe noscript".split()
+    b" nav header footer table ul ol dl form center font iframe noscript i em strong"
+    b" small blockquote address details figure picture video audio pre button input"
+    b" select textarea label template fieldset big tt u marquee".split()
 )
 # `<a> <p> 'x'`, in which names of elements may be IRIs
 _RELATIVE_STATEMENT = re.compile(
@@ -164,7 +189,14 @@ _LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
-_WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+_WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
+_STARTS_OF_TEXT = b"<{[@#"
+# A comment that may be longer than the first bytes
+_BEGINS_COMMENT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml\b[^<>]*+>\s*+)?"
+    rb"(?:<!(?i:doctype)\b[^<>\[]*+>\s*+)?(?:<!-|/\*)"
+)
+_MAX_COMMENT_BYTES = 256 * 1024
 
 LINK_SET = "a link set"
 _NOTHING = FormatDecision(None, "content")
@@ -178,10 +210,32 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
     if "linkset" in media_type and _LINK_SET.match(head):
         return FormatDecision(None, "content-type", LINK_SET)
+    decision = _decide(media_type, url, head)
+    if decision.format in (None, HTML) and _is_nearly_json_ld(
+        decision, head, is_claimed="json" in media_type.lower()
+    ):
+        return FormatDecision(formats.JSON_LD, "content")
+    return decision
+
+
+def head_of(source: ByteSource) -> bytes:
+    """Return the first bytes for `decide`, behind a comment that is longer."""
+    head = source.head()
+    begin = _BEGINS_COMMENT.match(head)
+    if begin is None or source.data is None:
+        return head
+    mark = b"*/" if begin[0].endswith(b"*") else b"-->"
+    if head.find(mark, begin.end()) >= 0:
+        return head
+    end = source.data.find(mark, begin.end(), _MAX_COMMENT_BYTES) + len(mark)
+    return source.data[end : end + HEAD_BYTES] if end >= len(mark) else head
+
+
+def _decide(media_type: str, url: str, head: bytes) -> FormatDecision:
+    declared = formats.format_of_media_type(media_type)
     name = file_name(url)
     # The names of most resources have no extension.
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
@@ -242,6 +296,22 @@ def _checked(
     return FormatDecision(claimed, decided_by)
 
 
+def _is_nearly_json_ld(
+    decision: FormatDecision, head: bytes, *, is_claimed: bool
+) -> bool:
+    """Return whether comments, code or, in JSON by its label, tags precede JSON-LD."""
+    if decision.packing is not None or decision.found == "JSON":
+        return False
+    if _JSON_LD_KEY.search(head):
+        begin = _JSON_PROLOGUE.match(head)
+        if begin is not None and _JSON_LD_KEY.search(head, begin.end() - 1):
+            return True
+    if not is_claimed:
+        return False
+    key = _NEARLY_KEY.search(head)
+    return key is not None and not _PAGE_MARK.search(head[: key.start()].lower())
+
+
 def _is_text_of_rdf(head: bytes) -> bool:
     """Return whether tags of HTML are terms, or a message before Turtle."""
     return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
@@ -273,6 +343,8 @@ def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
     if found == "XML":  # rdf:RDF is optional in RDF/XML; `<a>` may be an IRI
         if claimed.family == "xml":
             return _xml_root(head)[0] in _OTHER_ROOTS
+        if claimed.family == "json":  # comments may be long
+            return _XML_ROOT.match(head) is not None
         return claimed.family != "html" and _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 
@@ -358,8 +430,8 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     lower = {name.lower() for name in names}
     if lower & _HTML_ROOTS:
         return FormatDecision(HTML, "content")
-    if b"trix" in lower:
-        return FormatDecision(formats.TRIX, "content")
+    if lower & _OWN_ROOTS.keys():
+        return FormatDecision(_OWN_ROOTS[min(lower & _OWN_ROOTS.keys())], "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
@@ -391,8 +463,17 @@ def _as_ascii_superset(head: bytes) -> bytes:
         return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
-    codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
-    return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
+    codec = _WIDE_STARTS.get(head[:2], "")
+    if not codec and b"\0" in head[:2]:
+        markup = _WIDE_MARKUP.match(head)
+        codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
+    codec = codec or wide_codec(head)
+    if codec:
+        return head[: len(head) & ~1].decode(codec, "replace").encode()
+    if head[:1] == b"\0":
+        text = head.lstrip(b"\0")
+        return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
+    return head
 
 
 def _is_text(head: bytes) -> bool:

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
 from rdfcrawl.rdf.checking import FIRST_BATCH, GATHER_BYTES, LARGEST_BATCH
@@ -39,7 +38,6 @@ _OPEN_DIRECTIVE = re.compile(
 _BARE_TERM = re.compile(r"(?<![\w.%-])[\w.%-]++$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
-_NO_RDF = "not allowed in regular RDF"  # about N3 terms that RDF does not allow there
 
 
 @dataclass(slots=True)
@@ -50,18 +48,14 @@ class StatementReader:
     _base: str
     _limits: ParseLimits
     _log: FaultLog
-    is_lenient: bool = False  # bad terms only lose their statements; see `lenient`
     ends_at_error: bool = False  # the first error of the parser ends reading
     # reading ended before the end of the document
     is_partial: bool = field(default=False, init=False)
     # reading ended at a remote context of JSON-LD
     needs_context: bool = field(default=False, init=False)
     error: str = field(default="", init=False)  # first message of the parser
-    n_before: int = field(default=0, init=False)  # statements read before the error
     # the last lines, if an error ended reading: the last term may be a part of one
     held: bytes = field(default=b"", init=False)
-    # statements so far, including left out ones; slightly too high at the end
-    n_read: int = field(default=0, init=False)
     # mended lines of N-Triples may name graphs
     is_mended: bool = field(default=False, init=False)
     _n_errors: int = field(default=0, init=False)
@@ -151,14 +145,11 @@ class StatementReader:
     def _read_stream(
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
-        parser = checking.new_parser(
-            source, self._format, self._base, is_lenient=self.is_lenient
-        )
+        parser = checking.new_parser(source, self._format, self._base)
         batch, places = FIRST_BATCH, None
         try:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
-                self.n_read += n_quads
                 if self.ends_at_error and lines:
                     self.held, lines = lines, self.held
                 if failure is None:
@@ -195,19 +186,11 @@ class StatementReader:
         """
         quads = islice(parser, batch)
         out = io.BytesIO()
-        if not self.is_lenient:
-            failure = checking.serialize(quads, out)
-            lines = out.getvalue()
-            if batch == LARGEST_BATCH and lines and failure is None:
-                return lines, batch, None
-            return lines, lines.count(b"\n"), failure
-        from rdfcrawl.rdf.lenient import well_formed  # noqa: PLC0415 (few documents)
-
-        n_bad = -self._log.count(Reason.BAD_TERM)
-        failure = checking.serialize(well_formed(quads, self._log), out)
+        failure = checking.serialize(quads, out)
         lines = out.getvalue()
-        n_bad += self._log.count(Reason.BAD_TERM)
-        return lines, lines.count(b"\n") + n_bad, failure
+        if batch == LARGEST_BATCH and lines and failure is None:
+            return lines, batch, None
+        return lines, lines.count(b"\n"), failure
 
     def _text_before(
         self, failure: SyntaxError | SourceFault, places: _SourceLines
@@ -230,14 +213,11 @@ class StatementReader:
         if _NO_LOADER in str(error):
             self.needs_context = self.is_partial = True
             return False
-        if self._format is formats.N3 and _NO_RDF in str(error):
-            # The parser is in step: the statement is valid N3, but not RDF.
-            is_logic = "variable" in str(error)
-            reason = Reason.N3_FORMULA if is_logic else Reason.BAD_TERM
+        if reason := checking.reason_of_n3(error):
             self._log.note(reason, str(error))
             return True
         if not self.error:
-            self.error, self.n_before = error.msg, self.n_read
+            self.error = error.msg
         self._note_error(error, error.lineno)
         self.is_partial = (
             self.ends_at_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
@@ -42,6 +43,11 @@ class CaseServer:
         self.bases: dict[str, str] = {}
 
     def __enter__(self) -> Self:
+        least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = len(self._hosts) + 1024
+        if least != resource.RLIM_INFINITY and least < wanted:
+            wanted = wanted if most == resource.RLIM_INFINITY else min(most, wanted)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(60)
         return self

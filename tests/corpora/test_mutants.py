@@ -11,8 +11,6 @@ from tests.corpora.radius import silent_drops
 
 EVERY: Final = 3  # `python -m tests.corpora --mutants` reads all
 LEAST: Final = 30  # read of each document
-# Syntaxes whose readers still drop terms in silence.
-PENDING: Final = frozenset({"json-ld", "json-ld-page"})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
@@ -20,8 +18,5 @@ def test_an_error_drops_nothing_in_silence(document: Document) -> None:
     """If a token or a term is wrong, then each lost statement has a fault."""
     n, drops = silent_drops(document, EVERY)
     assert n >= LEAST
-    if document.name in PENDING:
-        assert drops, "remove the mark"
-    else:
-        report = "\n".join(f"{name}:\n{'  '.join(of)}" for name, of in drops.items())
-        assert not drops, f"{len(drops)} of {n} mutants:\n{report}"
+    report = "\n".join(f"{name}:\n{'  '.join(of)}" for name, of in drops.items())
+    assert not drops, f"{len(drops)} of {n} mutants:\n{report}"

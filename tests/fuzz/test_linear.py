@@ -10,7 +10,8 @@ from rdfcrawl.downloader.ftp.address import parse_address
 from rdfcrawl.downloader.ftp.protocol import status_of
 from rdfcrawl.rdf.html.extractors import scan
 from rdfcrawl.rdf.html.host import sniff_host
-from rdfcrawl.rdf.html.page import end_of_head, page_to_utf8
+from rdfcrawl.rdf.html.page import end_of_head
+from rdfcrawl.rdf.html.prescan import page_to_utf8
 from rdfcrawl.rdf.html.visible_text import is_error_page, visible_text
 from rdfcrawl.rdf.jsonld.mending import mended_json
 from rdfcrawl.rdf.sniffing import decide

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 TUTORIAL = page_path("first-crawl.md")
-SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql", "warc")
+SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "oaipmh", "sparql", "warc")
 _BASH = """
 import os, signal, sys
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -105,10 +105,11 @@ class ForkedCommand:
         self.send_signal(signal.SIGKILL)
 
     def _look(self, secs: float | None) -> int | None:
-        if (
-            self.returncode is None
-            and select.select([self._status_fd], [], [], secs)[0]
-        ):
+        if self.returncode is not None:
+            return self.returncode
+        poll = select.poll()  # descriptors may be beyond those of `select.select`
+        poll.register(self._status_fd, select.POLLIN)
+        if poll.poll(None if secs is None else secs * 1000):
             self.returncode = self._next_number()
             os.close(self._status_fd)
         return self.returncode

@@ -158,6 +158,10 @@ class CaptureReader:
 
     def _captures(self) -> Iterator[WarcCapture]:
         """Yield the captures of a packed member, or of a file without compression."""
+        if self.part.begins_zip():
+            self._seek()
+            self.is_done = not self._has_more()
+            return
         is_packed = self.part.begins_packed()
         ratio = self.limits.max_ratio
         member = PackedRecords(self.part, max_ratio=ratio) if is_packed else None

@@ -37,6 +37,7 @@ READ_BYTES: Final = 64 * 1024
 MAX_MEMBER_BYTES: Final = 4 * 1024**3
 _GZIP: Final = b"\x1f\x8b\x08"
 _WARC: Final = b"WARC/"
+_ZIP: Final = b"PK\1\2", b"PK\3\4", b"PK\5\6", b"PK\7\x08"
 _GZIP_WINDOW: Final = 31
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 # RFC 8878 3.1.2; the first frame of a file may be a dictionary, packed or not.
@@ -106,6 +107,10 @@ class FilePart:
         """Return whether a gzip member or a frame of Zstandard begins here."""
         return self.head().startswith((_GZIP, _ZSTD, *_SKIPPABLE))
 
+    def begins_zip(self) -> bool:
+        """Return whether a header of zip begins here, as in WACZ."""
+        return self.head().startswith(_ZIP)
+
     def head(self) -> bytes:
         """Return the next bytes, at least as many as a magic number has."""
         head = self.read(READ_BYTES)
@@ -153,12 +158,24 @@ def begins_warc(line: bytes) -> bool:
     return line.startswith(_WARC)
 
 
+def without_version_2(line: bytes) -> bytes:
+    r"""Return the first line of a record of ARC with the fields of version 1.
+
+    >>> without_version_2(b"u://a 1.1.1.1 20250301120000 text/plain 200 - - 0 f 7\n")
+    b'u://a 1.1.1.1 20250301120000 text/plain 7\n'
+    """
+    url, *fields = line.rsplit(b" ", 9)
+    if len(fields) != 9 or not (fields[1].isdigit() and fields[3].isdigit()):
+        return line
+    return b" ".join((url, *fields[:3], fields[-1]))
+
+
 def begins_arc(line: bytes) -> bool:
     """Return whether a line begins a record of ARC.
 
     It has a URL, an address, a date, a media type and a length.
     """
-    url, *fields = line.rstrip().rsplit(b" ", 4)
+    url, *fields = without_version_2(line).rstrip().rsplit(b" ", 4)
     if len(fields) != 4 or b":" not in url:
         return False
     date, length = fields[1], fields[3]

@@ -19,6 +19,7 @@ from rdfcrawl.downloader.warc.part import (
     PackedRecords,
     begins_arc,
     begins_warc,
+    without_version_2,
 )
 
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
@@ -41,6 +42,10 @@ class ArchiveRecords(ArchiveIterator):  # type: ignore[misc]  # it has no types
         # warcio fails for a record without URI; it is skipped later.
         self.loader.load_http_headers = lambda kind, uri, *rest: load(
             kind, uri or "", *rest
+        )
+        parse = self.loader.arc_parser.parse
+        self.loader.arc_parser.parse = lambda file, line=None: parse(
+            file, without_version_2(line or file.readline())
         )
 
     def _consume_blanklines(self) -> tuple[Any, int]:

@@ -17,6 +17,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     INLINE,
     MAX_DEPTH,
     MAX_QUOTA,
+    OAI_PMH,
     CrawlPolicy,
     GivenUp,
     Take,
@@ -168,9 +169,9 @@ class CrawlArguments:
     """which kinds of sources are harvested when the crawl comes upon them: `datasets`
     in the sitemaps that `robots.txt` names, which are read before the pages of a host,
     so that a dump is fetched in place of its pages; all entries of a `sitemap`,
-    `resourcesync`, `ckan`, `sparql`, `void` for `/.well-known/void` and `dcat-us` for
-    `/data.json`, which are requested once for each site; separated by commas; `all` or
-    `none`. A source that an argument names is harvested in any case"""
+    `resourcesync`, `ckan`, `sparql`, `oaipmh`, and `void` for `/.well-known/void` and
+    `dcat-us` for `/data.json`, which are requested once for each site; separated by
+    commas; `all` or `none`. A source that an argument names is harvested in any case"""
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
     consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`
@@ -208,6 +209,13 @@ class CrawlArguments:
     """file of a query whose results are fetched instead: SELECT of `?s ?p ?o` and
     perhaps `?g`, or CONSTRUCT; see
     [sources](../explanation/sources.md#a-query-of-your-own)"""
+    repositories: tuple[str, ...] | Path = _source(OAI_PMH)
+    """base URLs of repositories, or requests to them: URLs as for `seeds`"""
+    metadata_prefix: str = _filter(parse_text, "")
+    """`metadataPrefix` of the records; without it, the first format of RDF or Dublin
+    Core that a repository has"""
+    sets: frozenset[str] = _filter(parse_words, frozenset())
+    """only these sets, by their `setSpec`, separated by commas"""
     files: tuple[str, ...] | Path = _source(Kind.WARC, parse_files)
     """WARC files: paths, with `*`, `?` or `**`, and URLs as for `seeds`, separated by
     commas; or `@FILE` with one of them on each line"""

@@ -25,7 +25,7 @@ MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"
 # Types of Squirrel, including its older versions, and our names of sources. None: the
 # kind is derived from the URL.
-TYPES: Final[dict[str, Kind | None]] = {
+TYPES: Final[dict[str, Kind | str | None]] = {
     **dict.fromkeys(("", "unknown", "dereferenceable", "html", "csv")),
     "dump": Kind.DUMP,
     "rdf-dump": Kind.DUMP,
@@ -33,6 +33,7 @@ TYPES: Final[dict[str, Kind | None]] = {
     "ckan": Kind.CKAN,
     "sitemap": Kind.SITEMAP,
     "resourcesync": Kind.RESOURCESYNC,
+    "oaipmh": "oaipmh",
 }
 
 T = TypeVar("T", "str", "Seed")

@@ -63,7 +63,8 @@ class DocumentReading:
         self._log = FaultLog()
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
-        decision = sniffing.decide(job.media_type, job.url, self._source.head())
+        head = sniffing.head_of(self._source)
+        decision = sniffing.decide(job.media_type, job.url, head)
         self._claim = self._claim_of(self._source, decision, job.media_type, job.url)
         if self._claim is not None:
             decision = formats.FormatDecision(None, self._claim.decided_by)

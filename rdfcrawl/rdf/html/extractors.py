@@ -135,8 +135,21 @@ _MICROFORMATS = re.compile(
 _SCRIPT = re.compile(
     rb"<script(?=[\s/])(?:[^<>\"']|\"[^\"<]{0,300}+\"|'[^'<]{0,300}+'){1,300}?type"
     rb"\s*+=\s*+[\"']?\s*+(?:application|text)/"
-    rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
+    rb"(?:x-)?(?:turtle|rdf|tri[gx]|n-?[tq3])"
 )
+
+
+# Media types that are meant to be that of JSON-LD
+_NEARLY_JSON_LD = re.compile(
+    rb"<script(?=[\s/])[^<>]{0,1000}?/(?:json\+ld|json-?ld|ld-json)"
+)
+
+
+def names_json_ld(lower: bytes, start: int = 0) -> bool:
+    """Return whether a page may have a script of JSON-LD, from a position on."""
+    if lower.find(b"ld+json", start) >= 0:
+        return True
+    return _NEARLY_JSON_LD.search(lower, start) is not None
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
@@ -149,7 +162,7 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     """
     has_property, has_script = b"property" in lower, b"<script" in lower
     found = {
-        Extractor.JSON_LD: has_script and b"ld+json" in lower,
+        Extractor.JSON_LD: has_script and names_json_ld(lower),
         Extractor.MICRODATA: b"itemscope" in lower,
         Extractor.OPEN_GRAPH: has_property and _OPEN_GRAPH.search(lower),
         Extractor.DUBLIN_CORE: _DUBLIN_CORE.search(lower),

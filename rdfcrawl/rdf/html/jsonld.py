@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_BLOCKS: Final = 1000
 MEDIA_TYPE: Final = "application/ld+json"
+_MEANT: Final = frozenset(  # to be the media type, and not another one
+    ("ld+json", "text/ld+json", "application/json+ld", "application/json-ld")
+) | {"application/jsonld", "text/jsonld", "application/ld-json"}
 
 # Scripts with these profiles contain no data.
 _NO_DATA: Final = frozenset((JSON_LD + "context", JSON_LD + "frame"))
@@ -37,12 +40,14 @@ _SCRIPTS = re.compile(
 _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
 
 
-def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
+def iter_blocks(
+    page: ParsedPage, fragment: str = "", log: FaultLog | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield text and profiles of a page's JSON-LD scripts, in document order.
 
     With a fragment, yield only the script with this `id`, or raise `SourceFault`
     (`SYNTAX`: "loading document failed"). A page too deep to be parsed is searched as
-    text.
+    text. `log` takes a `REPAIRED` for each wrong media type.
     """
     if fragment:
         yield _targeted(page, fragment)
@@ -51,11 +56,13 @@ def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str
         tree = page.head_tree if page.has_json_ld_in_head_only else page.tree
         nodes = tree.css("script[type]")
     except SourceFault:
-        yield from _iter_as_text(page)
+        for media_type, text in iter_as_text(page):
+            if _is_json_ld(media_type, log):
+                yield text, _profile(media_type)
         return
     for node in nodes:
         media_type = node.attributes["type"] or ""
-        if _is_json_ld(media_type):
+        if _is_json_ld(media_type, log):
             yield node.text(), _profile(media_type)
 
 
@@ -70,7 +77,7 @@ def extract_json_ld(
     Raises:
         NeedsSandbox: a context is not available here.
     """
-    for number, (text, profile) in enumerate(iter_blocks(page)):
+    for number, (text, profile) in enumerate(iter_blocks(page, log=log)):
         if number == MAX_BLOCKS:
             log.note(Reason.TOO_LARGE, f"more than {MAX_BLOCKS} blocks of JSON-LD")
             return
@@ -89,8 +96,16 @@ def extract_json_ld(
             log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
 
 
-def _is_json_ld(media_type: str) -> bool:
-    return media_type.partition(";")[0].strip().lower() == MEDIA_TYPE
+def _is_json_ld(media_type: str, log: FaultLog | None = None) -> bool:
+    essence = media_type.partition(";")[0].strip().lower()
+    if essence == MEDIA_TYPE:
+        return True
+    essence = "".join(essence.split()).rstrip(",")
+    is_meant = essence == MEDIA_TYPE or essence in _MEANT
+    if is_meant and log is not None:
+        detail = f"json-ld: a script of type {media_type[:80]!r}"
+        log.note(Reason.REPAIRED, detail, apart=True)
+    return is_meant
 
 
 def _profile(media_type: str) -> str:
@@ -112,8 +127,8 @@ def _targeted(page: ParsedPage, fragment: str) -> tuple[str, str]:
     raise SourceFault(Reason.SYNTAX, f"loading document failed: no script {fragment}")
 
 
-def _iter_as_text(page: ParsedPage) -> Iterator[tuple[str, str]]:
+def iter_as_text(page: ParsedPage) -> Iterator[tuple[str, str]]:
+    """Yield media type and text of the scripts of a page, without parsing it."""
     for script in _SCRIPTS.finditer(page.text):
-        media_type = _quoted(_TYPE.search(script[1] or ""))
-        if _is_json_ld(media_type):
-            yield script[2], _profile(media_type)
+        if media_type := _quoted(_TYPE.search(script[1] or "")):
+            yield media_type, script[2]

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
-from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
+from rdfcrawl.rdf.html.extractors import names_json_ld
+from rdfcrawl.rdf.html.prescan import (
+    SCRIPT,
+    TAG,
+    VOID,
+    check_weight,
+    is_heavy,
+    page_to_utf8,
+)
 from rdfcrawl.rdf.iris import escape_url, resolve
 from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.terms import language_tag
-from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
@@ -145,7 +150,7 @@ class ParsedPage:
         """Whether `head_tree` has all JSON-LD scripts."""
         if not self.head_bytes or self.is_head_heavy:
             return False
-        if self.lower.find(b"ld+json", self.head_bytes) >= 0:
+        if names_json_ld(self.lower, self.head_bytes):
             return False
         # A frame set removes the body, with any scripts moved there.
         scripts = self.head_tree.css("script[type]")
@@ -223,7 +228,9 @@ class ParsedPage:
 
 # Markup of XML, in which any tag may be that of an empty element.
 _EMPTY_TAG = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|" + TAG.pattern, re.DOTALL
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
+    rb"|<script\b[^<>]*+(?<!/)>.*?(?:</script|\Z)|" + TAG.pattern,
+    re.DOTALL,
 )
 
 
@@ -314,182 +321,6 @@ def _after_element(lower: bytes, name: bytes, at: int) -> int:
         if comment >= 0 and lower.find(b"<script", comment, end.start()) >= 0:
             return -1
     return end.start()
-
-
-PRESCAN_BYTES: Final = 1024  # HTML Standard: the declaration is within the first 1024
-
-_BOMS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_UTF16_MARKUP: Final = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
-_WIDE: Final = ("utf-16", "utf-32")
-_CHARSET_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
-_CHARSET = re.compile(
-    rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]{1,40})""", re.IGNORECASE
-)
-# The text of a description may have an equals sign, too.
-_NAMED_META = re.compile(rb"(?:^|[\s\"'])(?:name|property)\s*+=", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
-
-_MAX_LABELS: Final = 20  # looked up in one page
-_NOT_ASCII: Final = bytes(range(128, 256))
-_OF_ASCII: Final = frozenset({"", "utf-8", "cp1252"})
-# Short text in one of these may be valid UTF-8.
-_MULTIBYTE: Final = frozenset(
-    {"gb18030", "cp932", "cp949", "big5hkscs", "euc-jp", "euc_jp", "iso-2022-jp"}
-)
-_MIN_OTHERS: Final = 8
-_MIN_BAD: Final = 4  # of a page without any valid sequence, which is windows-1252
-
-# Labels that denote another charset in pages than in Python.
-_LABELS: Final = {
-    label: codec
-    for codec, labels in (
-        ("cp1252", "ascii us-ascii iso-8859-1 iso8859-1 iso_8859-1 latin1 latin-1 l1"),
-        ("cp1252", "cp1252 x-cp1252 windows-1252 ansi x-user-defined iso-ir-100"),
-        ("cp1252", "cp819 ibm819"),
-        ("gb18030", "gb2312 gbk x-gbk gb_2312-80 chinese csgb2312 iso-ir-58"),
-        ("cp932", "shift_jis shift-jis sjis x-sjis ms_kanji"),
-        ("cp949", "euc-kr euckr ks_c_5601-1987 ksc5601 korean"),
-        ("big5hkscs", "big5 big5-hkscs cn-big5 x-x-big5"),
-        ("cp1254", "iso-8859-9 latin5 l5"),
-        ("cp874", "iso-8859-11 tis-620 dos-874 windows-874"),
-        ("utf-16-le", "unicode ucs-2 csunicode iso-10646-ucs-2"),
-        ("cp1251", "x-cp1251"),
-        ("cp1250", "x-cp1250"),
-        ("iso-8859-8", "iso-8859-8-i"),
-        ("mac_cyrillic", "x-mac-cyrillic"),
-        ("mac_roman", "macintosh"),
-        ("utf-8", "unicode-1-1-utf-8 x-unicode20utf8"),
-    )
-    for label in labels.split()
-}
-
-
-def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
-    """Return a page as UTF-8 without byte order mark; see `rdf.encoding.to_utf8`.
-
-    A page that declares no charset is UTF-8 if valid, else windows-1252, as in
-    browsers. `charset` is that of the Content-Type, or empty. If `is_xml`, an XML
-    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`, also for a
-    declaration that the bytes refute.
-    """
-    if data.startswith(_BOMS):
-        return to_utf8(data, charset="", is_xml=False, log=log)
-    if codec := _UTF16_MARKUP.get(data[:2], ""):
-        return to_utf8(data, charset=codec, is_xml=False, log=log)
-    codec = _codec(charset.strip("\"' \t").lower())
-    if codec.startswith(_WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
-        log.note(Reason.BAD_CHARSET, f"is not {codec}")
-        codec = ""
-    elif codec and not _is_known(codec):
-        log.note(Reason.BAD_CHARSET, f"unknown charset {codec!r}")
-        codec = ""
-    codec = codec or _codec(declared_charset(data, is_xml=is_xml))
-    if codec in _OF_ASCII and data.isascii():
-        return data
-    if not codec.startswith(_WIDE):
-        codec = _unless_refuted(data, codec, log)
-    return to_utf8(data, charset=codec, is_xml=False, log=log) if codec else data
-
-
-def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
-    """Return the codec of a page, which may be another one; empty for valid UTF-8."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        if _is_known(codec) and codec != "utf-8":
-            return codec
-        return _instead_of_utf8(data, codec, log)
-    if codec in {"", "utf-8"}:
-        return ""
-    n_others = len(data) - len(text)  # bytes of UTF-8 after the first ones
-    if n_others < (_MIN_OTHERS if codec in _MULTIBYTE else 1):
-        return codec
-    log.note(Reason.BAD_CHARSET, f"is UTF-8, not {codec}")
-    return ""
-
-
-def _instead_of_utf8(data: bytes, codec: str, log: FaultLog) -> str:
-    """Return the codec of a page that is not valid UTF-8, and declares no other one.
-
-    A page with more valid than invalid sequences is damaged UTF-8.
-    """
-    read = data.decode("utf-8", "replace")
-    n_bad = read.count("\ufffd")
-    n_good = len(read) - n_bad - len(data.translate(None, _NOT_ASCII))
-    late = _codec(declared_charset(data, is_late=True))
-    if not _is_known(late) or late == "utf-8":
-        late = ""
-    if codec != "utf-8":  # unknown
-        if late or n_good > n_bad:
-            return late or "utf-8"
-        log.note(Reason.BAD_CHARSET, "no charset, not UTF-8; read as windows-1252")
-        return "cp1252"
-    if n_good > n_bad or not (late or (n_bad >= _MIN_BAD and not n_good)):
-        return codec
-    late = late or "cp1252"
-    log.note(Reason.BAD_CHARSET, f"not UTF-8; read as {late}")
-    return late
-
-
-def declared_charset(
-    data: bytes, *, is_xml: bool = False, is_late: bool = False
-) -> str:
-    """Return the label declared in `<meta>` or the XML declaration; empty if none.
-
-    Labels without a codec only count if there is no other. If `is_late`, the full page
-    is searched, without scripts: browsers find later declarations, too.
-
-    >>> declared_charset(b'<meta charset="ISO-8859-15">')
-    'iso-8859-15'
-    """
-    head = data[:PRESCAN_BYTES]
-    xml = _XML_ENCODING.match(head)
-    label = _label(xml[1]) if xml else ""
-    if is_xml and label:
-        return label
-    text = SCRIPT.sub(b"", data) if is_late else _CHARSET_COMMENT.sub(b"", head)
-    for name in islice(_labels(text), _MAX_LABELS):
-        if _is_known(_codec(name)):
-            return _narrow(name)
-        label = label or name
-    return _narrow(label)
-
-
-def _labels(text: bytes) -> Iterator[str]:
-    for meta in _META.finditer(text):
-        found = _CHARSET.search(meta[1])
-        if found is not None and not _NAMED_META.search(meta[1]):
-            yield _label(found[1])
-
-
-def _is_known(codec: str) -> bool:
-    try:
-        return codecs.lookup(codec)._is_text_encoding  # noqa: SLF001
-    except (LookupError, ValueError):
-        return False
-
-
-def _narrow(label: str) -> str:
-    """Return a label, with UTF-16 replaced by UTF-8: the label was read as ASCII."""
-    return "utf-8" if _codec(label).startswith(_WIDE) else label
-
-
-def _codec(label: str) -> str:
-    """Return the codec of a label, or the label if there is none."""
-    name = _LABELS.get(label, label)
-    try:
-        known = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        return name
-    if not known.startswith(_WIDE):
-        return known if known == "utf-8" else name
-    # Without a byte order, Python's codecs expect a byte order mark.
-    return known if known.endswith(("le", "be")) else f"{known}-le"
-
-
-def _label(name: bytes) -> str:
-    return name.decode("latin-1").strip().lower()
 
 
 Attributes = dict[str, "str | None"]

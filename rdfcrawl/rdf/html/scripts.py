@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core import formats
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.rdf import sniffing
+from rdfcrawl.rdf.html.jsonld import iter_as_text
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import DocumentParser
 
@@ -25,8 +27,14 @@ MAX_SCRIPTS: Final = 1000
 
 _OTHERS: Final = (formats.JSON_LD, formats.HDT, formats.HTML)
 # Wrappers that hide a script from old browsers and from XML.
-_BEGIN = re.compile(r"\s*+(?:#|//|/\*)?\s*+(<!\[CDATA\[|<!--)(?:[ \t]*+\*/|[ \t]*+//)?")
+_BEGIN = re.compile(
+    r"\s*+(?:#|//|/\*)?\s*+(<!--//--><!\[CDATA\[//><!--|<!\[CDATA\[|<!--)"
+    r"(?:[ \t]*+\*/|[ \t]*+//)?"
+)
 _ENDS: Final = {"<!--": "-->", "<![CDATA[": "]]>"}
+_QUOTE = re.compile(r"&(?:amp;)*(?:quot|#0*34|#x0*22);", re.IGNORECASE)
+_BRACKET = re.compile(r"&(?:amp;)*(?:lt|#0*60|#x0*3c);", re.IGNORECASE)
+_MAX_ESCAPED: Final = 4  # times
 
 
 def extract_scripts(
@@ -41,28 +49,55 @@ def extract_scripts(
         SourceFault: see `ParsedPage.tree`.
     """
     lines = _Lines(page.utf8)
-    for number, (form, text) in enumerate(_scripts(page)):
+    for number, (declared, text) in enumerate(_scripts(page)):
         if number == MAX_SCRIPTS:
             log.note(Reason.TOO_LARGE, f"more than {MAX_SCRIPTS} scripts")
             return
         found, place = FaultLog(), lines.place_of(text)
-        yield from _read(page, form, text, environment, limits, found, number)
+        decision = _decided(declared, text := _as_written(page, text, found))
+        yield from _read(page, decision, text, environment, limits, found, number)
+        name = decision.format.name if decision.format else ""
         for fault in found.all():
-            detail = f"{form.name} in the script{place}: {fault.detail}"
+            detail = f"{name} in the script{place}: {fault.detail}"
             log.note(fault.reason, detail, fault.count, apart=True)
 
 
-def _scripts(page: ParsedPage) -> Iterator[tuple[formats.Format, str]]:
-    for node in page.tree.css("script[type]"):
-        form = formats.format_of_media_type(node.attributes["type"] or "")
-        if form is None or form in _OTHERS:
-            continue
-        written = node.text()
-        text = _unwrapped(written)
-        if page.is_served_as_xml and text is written and "<" not in text:
-            text = html.unescape(text)
-        if text.strip():
-            yield form, text
+def _scripts(page: ParsedPage) -> Iterator[tuple[str, str]]:
+    """Yield media type and text of each script that is not empty."""
+    nodes = page.tree.css("script[type]")
+    if any(child.is_element_node for node in nodes for child in node.iter()):
+        # Within SVG the parser reads tags; the text is that of the page.
+        found = iter_as_text(page)
+    else:
+        found = ((node.attributes["type"] or "", node.text()) for node in nodes)
+    for media_type, text in found:
+        form = formats.format_of_media_type(media_type)
+        if form is not None and form not in _OTHERS and _unwrapped(text).strip():
+            yield media_type, text
+
+
+def _as_written(page: ParsedPage, text: str, log: FaultLog) -> str:
+    """Return the text of a script without wrappers, and without escapes of HTML."""
+    inner = _unwrapped(text)
+    if page.is_served_as_xml and inner is text and "<" not in text:
+        inner = html.unescape(text)
+    for _ in range(_MAX_ESCAPED):
+        is_escaped = "<" not in inner and _BRACKET.search(inner)
+        if not (is_escaped or ('"' not in inner and _QUOTE.search(inner))):
+            break
+        inner = html.unescape(inner)
+        log.note(Reason.REPAIRED, "HTML entities", apart=True)
+    return inner if inner is text else _unwrapped(inner)
+
+
+def _decided(media_type: str, text: str) -> formats.FormatDecision:
+    """Return the format of a script, which may be another one than the declared."""
+    head = text[: formats.HEAD_BYTES].encode("utf-8", "replace")
+    decision = sniffing.decide(media_type, "", head)
+    if decision.format is None or decision.format in _OTHERS[1:]:
+        declared = formats.format_of_media_type(media_type)
+        return formats.FormatDecision(declared, "content-type")
+    return decision
 
 
 def _unwrapped(text: str) -> str:
@@ -70,10 +105,11 @@ def _unwrapped(text: str) -> str:
     begin = _BEGIN.match(text)
     if begin is None:
         return text
-    end = _ENDS[begin[1]]
+    end = _ENDS.get(begin[1], "//--><!]]>")
     rest = text[begin.end() :].rstrip().removesuffix("*/").rstrip()
     inner = rest.removesuffix(end)
-    if inner is rest or end in inner:
+    is_markup = rest.lstrip().startswith("<")
+    if end in inner or (inner is rest and begin[1] == "<!--" and not is_markup):
         return text
     return inner.rstrip().removesuffix("//").removesuffix("/*").removesuffix("#")
 
@@ -101,7 +137,7 @@ class _Lines:
 
 def _read(
     page: ParsedPage,
-    form: formats.Format,
+    decision: formats.FormatDecision,
     text: str,
     environment: ReaderContext,
     limits: ParseLimits,
@@ -119,7 +155,7 @@ def _read(
     )
     yield from DocumentParser(
         ByteSource(text.strip().encode("utf-8", "replace")),
-        formats.FormatDecision(form, "content-type"),
+        decision,
         charset="utf-8",
         base=page.base,
         limits=limits,

@@ -1,7 +1,4 @@
-"""Load the contexts of a document within limits, and inline them.
-
-Inlined contexts are reduced to terms that the document may use.
-"""
+"""Load the contexts of a document within limits, and find out what it contains."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from math import copysign, isfinite
 from typing import Any, Final, Literal
@@ -24,7 +20,7 @@ from rdfcrawl.rdf.environment import (
     ContextSource,
     bundled_context,
 )
-from rdfcrawl.rdf.nesting import is_json_too_deep
+from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, is_json_too_deep
 
 MAX_CONTEXTS: Final = 20  # distinct ones per document
 _CONTEXT: Final = re.compile(rb'"@(?:context|import)"\s*:\s*(?=["\[{])')
@@ -187,31 +183,42 @@ class JsonContents:
 
     # keys and indexes of objects and arrays
     holders: set[Any] = field(default_factory=set)
-    objects: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)  # keys and values
     nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
     n_keys: int = 0  # of all objects
+    has_floats: bool = False
     has_lists: bool = False  # an object has the key `@list` or `@set`
     is_plain: bool = True  # libraries agree on the numbers
 
 
 def walk(value: Any) -> JsonContents:
-    """Return the content of a JSON value, including contexts."""
+    """Return the content of a JSON value, including contexts.
+
+    Raises:
+        SourceFault: `TOO_DEEP`.
+    """
     found = JsonContents()
-    strings, holders = found.strings, found.holders
-    keys, objects = found.keys, found.objects
-    stack = [value]
-    while stack:
-        node = stack.pop()
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = _add_level(level, found)
+        if not level:
+            found.strings |= found.keys
+            found.has_lists = not found.keys.isdisjoint(("@list", "@set"))
+            return found
+    raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
+
+
+def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
+    """Add objects and arrays; return those that they contain."""
+    strings, holders, keys = found.strings, found.holders, found.keys
+    deeper: list[Any] = []
+    for node in level:
         if isinstance(node, dict):
             keys.update(node)
-            objects.append(node)
             found.n_keys += len(node)
             if "@context" in node:
                 found.nodes.append(node)
-            if "@list" in node or "@set" in node:
-                found.has_lists = True
             entries: Any = node.items()
         else:
             entries = enumerate(node)
@@ -220,14 +227,26 @@ def walk(value: Any) -> JsonContents:
             if kind is str:
                 strings.add(entry)
             elif kind is dict or kind is list:
-                stack.append(entry)
+                deeper.append(entry)
                 holders.add(key)
             elif kind is float:
+                found.has_floats = True
                 found.is_plain &= _is_plain(entry)
             elif kind is int:
                 found.is_plain &= -_LARGEST_PLAIN < entry < _LARGEST_PLAIN
-    strings |= keys
-    return found
+    return deeper
+
+
+def iter_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects of a JSON value, including contexts."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            yield node
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
 
 
 def _is_plain(number: float) -> bool:
@@ -249,6 +268,7 @@ class RemoteContext:
     """A remote context: large, shared, and to be pruned."""
 
     terms: dict[str, Any]
+    facts: dict[str, Any]  # of terms, by their names; shared if bundled
 
 
 def are_mapped(
@@ -334,178 +354,3 @@ def _can_be_iri(name: str) -> bool:
 def may_be_no_iri(key: str) -> bool:
     """Return whether a property of this name or IRI may be dropped in RDF."""
     return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
-
-
-# A context is repeated in every object that refers to it: some 30 MB of text.
-MAX_INLINED_TERMS: Final = 500_000
-MAX_REFERENCES: Final = 100_000  # followed: contexts can multiply references
-
-# Features where pyoxigraph 0.5.13 fails the JSON-LD 1.1 API test suite. Contexts in
-# JSON literals do not count.
-NOT_FAST: Final = frozenset(
-    {"@base", "@direction", "@import", "@included", "@json", "@propagate"}
-)
-_KEYWORDS: Final = frozenset(
-    {"@base", "@direction", "@language", "@propagate", "@protected"}
-    | {"@version", "@vocab"}
-)
-_NOT_ALIASED: Final = frozenset({"@graph", "@list", "@set"})
-_GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
-
-
-class NotFastError(Exception):
-    """The document needs features that only PyLD has."""
-
-
-class ContextInlining:
-    """Replaces context references in a document with these strings.
-
-    `seen` has all expanded contexts, by the identity of each.
-    """
-
-    def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
-        self._loader = loader
-        self._strings = strings
-        self._base = base
-        self.seen: dict[int, dict[str, Any]] = {}
-        self._defined: set[str] = set()
-        self._pruned: dict[int, tuple[dict[str, Any], int]] = {}
-        self._n_terms_left = MAX_INLINED_TERMS
-        self._n_references_left = MAX_REFERENCES
-
-    def expand(self, context: Any) -> list[Any]:
-        """Return the contexts of a value of `@context`, in order, not pruned.
-
-        Raises:
-            NotFastError: the document needs PyLD.
-            SourceFault, NeedsSandbox: see `ContextLoader.load`.
-        """
-        found = list(self._expand(context, self._base, ()))
-        for entry in found:
-            terms = terms_of(entry)
-            if terms and id(terms) not in self.seen:
-                self._see(terms)
-        return found
-
-    @cached_property
-    def _names(self) -> set[str]:
-        return names_in(self._strings)
-
-    def _see(self, terms: dict[str, Any]) -> None:
-        """Record names defined in two contexts: the first may be protected."""
-        if len(self.seen) == 1:
-            self._defined.update(*self.seen.values())
-        if self.seen:
-            self._strings |= self._defined & terms.keys()
-            self._defined.update(terms)
-        self.seen[id(terms)] = terms
-
-    def _expand(self, context: Any, base: str, chain: tuple[str, ...]) -> Iterator[Any]:
-        self._n_references_left -= 1
-        if self._n_references_left < 0:
-            raise NotFastError
-        if isinstance(context, list):
-            for entry in context:
-                yield from self._expand(entry, base, chain)
-        elif isinstance(context, str):
-            url = resolve(base, context)
-            if url in chain:  # PyLD reports the loop
-                raise NotFastError
-            found, document = self._loader.load(url)
-            yield from self._expand(document.get("@context", {}), found, (*chain, url))
-        elif isinstance(context, dict) and "@import" not in context:
-            yield RemoteContext(context) if chain else _local(context)
-        elif context is None:
-            yield None
-        else:  # PyLD reads it, or reports the error
-            raise NotFastError
-
-    def prune(self, expanded: list[Any]) -> list[Any]:
-        """Return expanded contexts reduced to needed terms (`NotFastError`)."""
-        return [
-            self._prune(entry.terms) if isinstance(entry, RemoteContext) else entry
-            for entry in expanded
-        ]
-
-    def _prune(self, terms: dict[str, Any]) -> dict[str, Any]:
-        known = self._pruned.get(id(terms))
-        if known is None:
-            kept = _pruned(terms, self._names)
-            strings = walk(kept).strings
-            if not strings.isdisjoint(NOT_FAST):
-                raise NotFastError
-            known = self._pruned[id(terms)] = kept, len(strings)
-        kept, n_terms = known
-        self._n_terms_left -= n_terms
-        if self._n_terms_left < 0:
-            raise NotFastError
-        return kept
-
-
-def _pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the definitions of names that a document may use, and their references."""
-    kept = {key: terms[key] for key in terms.keys() & _KEYWORDS}
-    stack = list(names & terms.keys())
-    while stack:
-        name = stack.pop()
-        if name in kept:
-            continue
-        kept[name] = terms[name]
-        needed = names_in(_strings_of(name, terms[name])) & terms.keys()
-        stack.extend(needed - kept.keys())
-    # API section 4.1.2, step 5.7: `@base` only counts in the document itself.
-    kept.pop("@base", None)
-    return _local(kept)
-
-
-def _strings_of(name: str, definition: Any) -> set[str]:
-    if not isinstance(definition, dict):
-        return {name, definition} if isinstance(definition, str) else {name}
-    if "@context" not in definition:
-        return {name, *(x for x in definition.values() if isinstance(x, str))}
-    return {name} | walk(definition).strings
-
-
-def _local(context: dict[str, Any]) -> dict[str, Any]:
-    """Return a context; raise `NotFastError` for one that pyoxigraph misreads."""
-    contexts = [context]
-    while contexts:
-        terms = contexts.pop()
-        if "@import" in terms:
-            raise NotFastError
-        for name, definition in terms.items():
-            if isinstance(definition, str):
-                is_misread = definition in _NOT_ALIASED
-                if not (terms is context and name == "@vocab"):
-                    is_misread |= may_be_no_iri(definition)
-                if is_misread:
-                    raise NotFastError
-            elif isinstance(definition, dict):
-                scoped = definition.get("@context")
-                entries = scoped if isinstance(scoped, list) else [scoped]
-                is_scoped = "@context" in definition
-                if (
-                    _is_misread(name, definition)
-                    or any(isinstance(entry, str) for entry in entries)
-                    or (is_scoped and changes_vocabulary(entries))
-                ):
-                    raise NotFastError
-                contexts.extend(entry for entry in entries if isinstance(entry, dict))
-    return context
-
-
-def _is_misread(name: str, definition: dict[str, Any]) -> bool:
-    """Return whether pyoxigraph 0.5.13 misreads a definition."""
-    container = definition.get("@container")
-    kinds = container if isinstance(container, list) else [container]
-    # pyoxigraph panics, and ends the process, at a set or list in a graph container.
-    if "@graph" in kinds or "@type" in kinds:
-        return True
-    iri = definition.get("@id")
-    if isinstance(iri, str):
-        # API section 4.2.2, step 14.2.5: the last character of the IRI only makes a
-        # simple term a prefix.
-        is_prefix = iri.endswith(_GEN_DELIMS) and "@prefix" not in definition
-        return is_prefix or may_be_no_iri(iri) or iri in _NOT_ALIASED
-    # resolved against the document, not the vocabulary
-    return "/" in name and ":" not in name and "@reverse" not in definition

@@ -10,80 +10,43 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf.jsonld.mended_tokens import (
+    BARE,
+    COMMAS,
+    KEY,
+    MEMBER,
+    NEXT_MEMBER,
+    NOTHING,
+    QUOTES,
+    SPACES,
+    Cut,
+    MendedJson,
+    TokenReader,
+)
 from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_constant
 
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-
-_SPACES: Final = "\\s\ufeff\u200b-\u200f\u2060\u180e\\x00"  # of Unicode, or invisible
-_SPACE = re.compile(f"[{_SPACES}]*+")
 _IGNORED = re.compile(
-    rf"(?P<space>[{_SPACES}]++|&nbsp;|&#160;)"
+    rf"(?P<space>[{SPACES}]++|&nbsp;|&#160;)"
     r"|(?P<CDATA>(?://\s*+)?(?:<!\[CDATA\[|\]\]>))"
     r"|(?P<HTML>(?://\s*+)?(?:<!--|-->))"
     r"|(?P<comments>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|(?://|(?<!\S)#)[^\n\r\u2028]*+)"
 )
-_CURLY: Final = "“”„‟″"
-_QUOTES: Final = {'"': '"', "'": "'", "`": "`"} | dict.fromkeys(_CURLY, _CURLY)
-_BODIES: Final = {
-    ends: re.compile(rf"(?:[^\\{ends}]|\\.)*+", re.DOTALL) for ends in _QUOTES.values()
-}
-_KEY = re.compile(r"[\w$@-]+(?::[\w$@.-]+(?=\s*:))*+")
-# The next member of an object, or the end of a truncated one
-_MEMBER = re.compile(
-    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:="{\[]|\Z)|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
-    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\Z""",
-    re.DOTALL,
-)
-_ITEM = re.compile(r"""["'`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|\Z""")
-_BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
 _COLON = re.compile(r"[:\uff1a]|=>?")
-_COMMAS: Final = ",;\uff0c"
-_NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
-_FRACTION = re.compile(r",\d++(?=\s*+[,}\n])")  # after a comma in place of a point
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
-_ENTITY = re.compile(r"&(?:quot|#0*34|#x0*22);", re.IGNORECASE)
-_CONCATENATION = re.compile(r"\s*+\+\s*+(?=[\"'])")
-_ESCAPE = re.compile(
-    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.)|\Z)", re.DOTALL
-)
-_CHARACTERS: Final = dict(zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True))
-_WORDS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("NaN", "+NaN", "-NaN"), float("nan")),
-    **dict.fromkeys(("Infinity", "+Infinity"), float("inf")),
-    "-Infinity": float("-inf"),
-    **dict.fromkeys(("null", "undefined", "None", "nil"), None),
-    "true": True,
-    "false": False,
-}
+_ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
+_ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)
 # Of the strict parser; each takes the time to count the lines before.
 _MAX_FAILURES: Final = 64
 _MERGED: Final = frozenset({"@graph", "@included", "@type"})
-_NOTHING: Final = object()  # in place of a value that cannot be read
-
-
-@dataclass(slots=True)
-class MendedJson:
-    """The values of a text, and the number of repairs and losses by kind."""
-
-    values: list[Any] = field(default_factory=list)
-    repairs: Counter[str] = field(default_factory=Counter)
-    losses: Counter[str] = field(default_factory=Counter)
-
-    def note(self, log: FaultLog, error: object, what: str = "JSON-LD") -> None:
-        """Log the repairs (`REPAIRED`), and the losses after an error (`SYNTAX`)."""
-        for kind, count in self.repairs.items():
-            log.note(Reason.REPAIRED, f"{what}: {kind}", count, apart=True)
-        if self.losses:
-            detail = f"{error} ({', '.join(self.losses)})"
-            log.note(Reason.SYNTAX, detail, self.losses.total())
+_NAMES: Final = frozenset({"@id", "@type", "id", "type"})  # first keys of objects
+_LOST: Final = object()  # in place of a key that cannot be read
+_MAX_BRACKETS: Final = 64  # looked at after a wrong one
 
 
 def mended_json(
@@ -103,22 +66,25 @@ def mended_json(
     if text.startswith("\ufeff"):
         found.repairs["byte order mark"] += 1
         text = text.lstrip("\ufeff")
+    if _ESCAPED.match(text):
+        with suppress(ValueError):
+            text = str(json.loads(f'"{text}"', strict=False))
+            found.repairs["escaped quotation marks"] += 1
     try:
         _Reader(text, found, options).read_all()
     except _EntityFound:
         found.values.clear()
         found.repairs["HTML entities"] += 1
         options = replace(options, unescapes=False)
-        _Reader(html.unescape(text), found, options).read_all()
+        text = html.unescape(text)
+        while '"' not in text and _ENTITY.search(text):  # escaped several times
+            text = html.unescape(text)
+        _Reader(text, found, options).read_all()
     return found
 
 
 class _EntityFound(Exception):
     """Quotation marks are written as entities."""
-
-
-class _Cut(Exception):
-    """The text ends within a value."""
 
 
 @dataclass(slots=True)
@@ -127,7 +93,7 @@ class _Open:
 
     value: Any
     in_context: bool
-    key: str | None = None  # of an object, until its value is read
+    key: Any = None  # of an object, until its value is read; or `_LOST`
     is_complete: bool = False  # a comma must follow before the next member
 
 
@@ -140,12 +106,12 @@ class _Options:
     unescapes: bool = True  # entities in place of quotation marks
 
 
-class _Reader:
+class _Reader(TokenReader):
     """Reader of one text."""
 
     def __init__(self, text: str, found: MendedJson, options: _Options) -> None:
-        self._text, self._found, self._options = text, found, options
-        self._at = 0
+        super().__init__(text, found)
+        self._options = options
         self._stack: list[_Open] = []
         self._comment_end = -1
         self._n_failures = 0  # of the strict parser
@@ -158,20 +124,23 @@ class _Reader:
             self._skip()
             if self._at >= len(text):
                 break
-            if text[self._at] in "{[":
-                value = self._next_value()
-                if value is not _NOTHING:
+            is_missing = not found.values and bool(NEXT_MEMBER.match(text, self._at))
+            if is_missing or text[self._at] in "{[":
+                value = self._next_value(is_missing=is_missing)
+                if value is not NOTHING:
                     found.values.append(value)
             else:
-                if text[self._at] not in _COMMAS:
+                if text[self._at] not in COMMAS:
                     where = "after" if found.values else "before"
-                    found.repairs[f"text {where} JSON"] = 1
+                    if not found.repairs[f"text {where} JSON"]:
+                        self._repaired(f"text {where} JSON")
                 self._at += 1
         if len(found.values) > 1:
             found.repairs["several values"] += 1
 
-    def _next_value(self) -> Any:
-        if not self._options.merges and self._n_failures < _MAX_FAILURES:
+    def _next_value(self, *, is_missing: bool = False) -> Any:
+        is_strict = not (is_missing or self._options.merges)
+        if is_strict and self._n_failures < _MAX_FAILURES:
             self._n_failures += 1
             begin = self._at
             with suppress(ValueError, RecursionError):
@@ -180,27 +149,27 @@ class _Reader:
                 self._n_failures -= 1
                 return value
         try:
-            return self._container()
-        except _Cut:
+            return self._container(is_missing=is_missing)
+        except Cut:
             self._at = len(self._text)
-            self._found.losses["truncated"] += 1
+            self._lost("truncated")
             return self._complete_part()
 
     def _skip(self) -> None:
         """Skip white space and comments."""
-        text, repairs = self._text, self._found.repairs
+        text = self._text
         while token := _IGNORED.match(text, self._at):
             self._at = token.end()
             kind = token.lastgroup
             if kind == "space":
                 if token[0].strip(" \t\n\r"):
-                    repairs["white space"] += 1
+                    self._repaired("white space")
                 continue
             if kind == "HTML":
                 kind = "HTML comments"
                 if token[0].endswith("<!--"):
                     self._skip_comment()
-            repairs[str(kind)] += 1
+            self._repaired(str(kind))
         if self._options.unescapes and _ENTITY.match(text, self._at):
             raise _EntityFound
 
@@ -215,99 +184,164 @@ class _Reader:
 
     # -- objects and arrays ----------------------------------------------------------
 
-    def _container(self) -> Any:
-        """Return the object or array that begins here (`_Cut`)."""
+    def _container(self, *, is_missing: bool = False) -> Any:
+        """Return the object or array that begins here (`Cut`)."""
         text, stack = self._text, self._stack
         stack.clear()
-        self._open()
+        self._open(is_missing=is_missing)
         while True:
             self._skip()
             if self._at >= len(text):
-                raise _Cut
+                raise Cut
             char, top = text[self._at], stack[-1]
             if char in "}]":
                 self._at += 1
                 value = self._close(dict if char == "}" else list)
-                if value is not _NOTHING:
+                if value is not NOTHING:
                     return value
-            elif char in _COMMAS:
+            elif char in COMMAS:
                 self._comma(top, char)
             elif isinstance(top.value, dict) and top.key is None:
-                self._key(top)
+                if char in "{[":
+                    self._value_without_key(top)
+                else:
+                    self._key(top)
             else:
                 if isinstance(top.value, list) and top.is_complete:
-                    self._found.repairs["missing commas"] += 1
+                    self._repaired("missing commas")
                 self._value(top)
 
-    def _open(self) -> None:
+    def _open(self, *, is_missing: bool = False) -> None:
+        """Open an object or array; if its bracket is missing, an object."""
         stack = self._stack
         if len(stack) >= MAX_DEPTH:
             raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
         outer = stack[-1] if stack else None
         in_context = outer is not None and (outer.in_context or outer.key == "@context")
-        stack.append(_Open({} if self._text[self._at] == "{" else [], in_context))
-        self._at += 1
+        is_object = is_missing or self._text[self._at] == "{"
+        stack.append(_Open({} if is_object else [], in_context))
+        if is_missing:
+            self._repaired("missing brackets")
+        else:
+            self._at += 1
+
+    def _value_without_key(self, top: _Open) -> None:
+        """Read a value in place of a key: the end of an object may be missing."""
+        outer = [isinstance(each.value, list) for each in self._stack[-3:-1]]
+        if self._text[self._at] == "{" and True in outer and top.value:
+            for _ in range(1 + outer[::-1].index(True)):
+                self._repaired("missing brackets")
+                self._pop()
+            return
+        if self._text[self._at] == "{" and not top.value:
+            self._repaired("wrong brackets")
+            self._at += 1
+            return
+        top.key = _LOST
+        self._lost("no key")
 
     def _close(self, kind: type) -> Any:
         """Close an object or array; return it if it was the outermost one."""
-        stack = self._stack
-        if not isinstance(stack[-1].value, kind):
-            self._found.repairs["wrong brackets"] += 1
-            if not any(isinstance(each.value, kind) for each in stack[-2:-1]):
-                return _NOTHING
+        n = self._n_closed(kind)
+        if n != 1:
+            self._repaired("wrong brackets")
+        for _ in range(n - 1):
             self._pop()
-        return self._pop()
+        return self._pop() if n else NOTHING
+
+    def _n_closed(self, kind: type) -> int:
+        """Return how many objects and arrays the bracket before here closes."""
+        stack, top = self._stack, self._stack[-1].value
+        if isinstance(top, kind):
+            if not isinstance(top, dict) or isinstance(self._outer(), dict):
+                return 1
+            at = self._after_space(self._at)
+            if self._text[at : at + 1] != ",":
+                return 1
+            member = NEXT_MEMBER.match(self._text, self._after_space(at + 1))
+            is_inside = member and member[1] not in top and member[1] not in _NAMES
+            return 0 if is_inside else 1
+        if not any(isinstance(each.value, kind) for each in stack[-2:-1]):
+            return 0
+        before = self._text[max(self._at - _MAX_BRACKETS, 0) : self._at - 1].rstrip()
+        is_doubled = before.endswith(self._text[self._at - 1])
+        return 0 if (is_doubled or not self._fits(2)) and self._fits(0) else 2
+
+    def _outer(self) -> Any:
+        return self._stack[-2].value if len(self._stack) > 1 else None
+
+    def _fits(self, n_closed: int) -> bool:
+        """Return whether the next text fits after so many containers are closed."""
+        text, at = self._text, self._after_space(self._at)
+        level = len(self._stack) - n_closed
+        for _ in range(_MAX_BRACKETS):
+            char = text[at : at + 1]
+            if not char or char not in "}]":
+                break
+            kind = dict if char == "}" else list
+            if not level or not isinstance(self._stack[level - 1].value, kind):
+                return False
+            level -= 1
+            at = self._after_space(at + 1)
+        if not level:
+            return text[at : at + 1] != ","
+        if text[at : at + 1] != ",":
+            return False
+        is_member = NEXT_MEMBER.match(text, self._after_space(at + 1)) is not None
+        return is_member == isinstance(self._stack[level - 1].value, dict)
 
     def _pop(self) -> Any:
         closed = self._stack.pop()
-        if closed.key is not None:
+        if closed.key is not None and closed.key is not _LOST:
             self._lose(closed, "no value")
         elif closed.value and not closed.is_complete:
-            self._found.repairs["trailing commas"] += 1
+            self._repaired("trailing commas")
         if not self._stack:
             return closed.value
         self._put(self._stack[-1], closed.value)
-        return _NOTHING
+        return NOTHING
 
     def _comma(self, top: _Open, char: str) -> None:
         self._at += 1
-        repairs = self._found.repairs
         if char != ",":
-            repairs["other separators"] += 1
-        if top.key is not None:
+            self._repaired("other separators")
+        if top.key is not None and top.key is not _LOST:
             self._lose(top, "no value")
         elif not top.is_complete:
-            repairs["trailing commas"] += 1
+            self._repaired("trailing commas")
         top.is_complete = False
 
     def _key(self, top: _Open) -> None:
         """Read a key and its colon."""
-        text, losses = self._text, self._found.losses
+        text = self._text
         is_after_value = top.is_complete
         key: str | None = None
-        if text[self._at] in _QUOTES:
+        if text[self._at] in QUOTES:
             key = self._string(is_key=True, in_array=False)
-        elif word := _KEY.match(text, self._at):
+        elif word := KEY.match(text, self._at):
             key, self._at = word[0], word.end()
-            self._found.repairs["keys without quotes"] += 1
+            self._repaired("keys without quotes")
         else:
-            losses["no key"] += 1
+            self._lost("no key")
+            if text[self._at] == ":":
+                top.key = _LOST
             self._at += 1
             return
         self._skip()
         colon = _COLON.match(text, self._at)
         if colon is None:
             at = self._at
-            if text[at : at + 1] not in _QUOTES or _MEMBER.match(text, at):
-                losses["no colon"] += 1
+            is_text = text[at : at + 1] in QUOTES and not MEMBER.match(text, at)
+            if not is_text and not text.startswith(("{", "["), at):
+                self._lost("no colon")
                 return
-            self._found.repairs["missing colons"] += 1
+            self._repaired("missing colons")
         else:
             self._at = colon.end()
             if colon[0] != ":":
-                self._found.repairs["other separators"] += 1
+                self._repaired("other separators")
         if is_after_value:
-            self._found.repairs["missing commas"] += 1
+            self._repaired("missing commas")
         top.key = key
 
     def _value(self, top: _Open) -> None:
@@ -320,15 +354,20 @@ class _Reader:
                 return
             self._at = placeholder.end()
             self._lose(top, "placeholder")
-        elif char in _QUOTES:
+        elif char in QUOTES:
             in_array = isinstance(top.value, list)
-            self._put(top, self._string(is_key=False, in_array=in_array))
-        elif word := _BARE.match(text, self._at):
+            value = self._string(is_key=False, in_array=in_array)
+            self._skip()
+            if text.startswith(":", self._at):
+                self._key_as_value(top, value)
+            else:
+                self._put(top, value)
+        elif word := BARE.match(text, self._at):
             self._at = word.end()
             if self._at >= len(text):
-                raise _Cut
+                raise Cut
             value = self._word(word[0], in_object=isinstance(top.value, dict))
-            if value is _NOTHING:
+            if value is NOTHING:
                 self._lose(top, "unknown word")
             else:
                 self._put(top, value)
@@ -336,8 +375,28 @@ class _Reader:
             self._at += 1
             self._lose(top, "unknown character")
 
+    def _key_as_value(self, top: _Open, key: str) -> None:
+        """Take a string with a colon as the key of an object without bracket.
+
+        In an array of other values, the end of the array is missing.
+        """
+        value = top.value
+        if isinstance(value, list):
+            is_of_nodes = not value or isinstance(value[-1], dict | list)
+            if is_of_nodes or not isinstance(self._outer(), dict):
+                self._open(is_missing=True)
+            else:
+                self._repaired("missing brackets")
+                self._pop()
+        elif key[:1] == "@" or key in _NAMES:
+            self._open(is_missing=True)
+        else:
+            self._lose(top, "no value")
+        self._at += 1
+        self._stack[-1].key = key
+
     def _lose(self, top: _Open, why: str) -> None:
-        self._found.losses[why] += 1
+        self._lost(why)
         top.key, top.is_complete = None, True
 
     def _put(self, top: _Open, value: Any) -> None:
@@ -346,11 +405,11 @@ class _Reader:
         if isinstance(top.value, list):
             top.value.append(value)
             return
-        if key is None:
+        if key is None or key is _LOST:
             return
         old = top.value.get(key, value)
         if old is not value and old != value:
-            self._found.repairs["duplicate keys"] += 1
+            self._repaired("duplicate keys")
             if not top.in_context and (key[:1] != "@" or key in _MERGED):
                 lists = (x if isinstance(x, list) else [x] for x in (old, value))
                 value = [*chain.from_iterable(lists)]
@@ -361,119 +420,19 @@ class _Reader:
 
         The name of a truncated node may be missing; a graph needs its context.
         """
-        part: Any = _NOTHING
+        part: Any = NOTHING
         while self._stack:
             each = self._stack.pop()
             value = each.value
             if isinstance(value, list):
-                if part is not _NOTHING:
+                if part is not NOTHING:
                     value.append(part)
-                part = value or _NOTHING
+                part = value or NOTHING
                 continue
-            if part is not _NOTHING and each.key is not None:
+            if part is not NOTHING and each.key not in (None, _LOST):
                 value[each.key] = part
             is_named = any(isinstance(value.get(x), str) for x in ("@id", "id"))
             is_kept = is_named or (self._options.keeps_open and bool(value))
             is_kept |= "@graph" in value and "@context" in value
-            part = value if is_kept else _NOTHING
+            part = value if is_kept else NOTHING
         return part
-
-    # -- strings, numbers and words --------------------------------------------------
-
-    def _string(self, *, is_key: bool, in_array: bool) -> str:
-        """Return the string that begins here (`_Cut`)."""
-        text = self._text
-        quote, repairs = text[self._at], self._found.repairs
-        if quote != '"':
-            repairs["other quotation marks"] += 1
-        body = _BODIES[_QUOTES[quote]]
-        begin = at = self._at + 1
-        parts: list[str] = []
-        while True:
-            at = body.match(text, at).end()  # type: ignore[union-attr]  # always matches
-            if at >= len(text) or text[at] == "\\":
-                raise _Cut
-            if not self._ends_string(at + 1, is_key=is_key, in_array=in_array):
-                repairs["quotation marks within strings"] += 1
-                at += 1
-                continue
-            parts.append(text[begin:at])
-            if is_key or (plus := _CONCATENATION.match(text, at + 1)) is None:
-                break
-            repairs["joined strings"] += 1
-            body = _BODIES[_QUOTES[text[plus.end()]]]
-            begin = at = plus.end() + 1
-        self._at = at + 1
-        return self._unescaped("".join(parts))
-
-    def _ends_string(self, at: int, *, is_key: bool, in_array: bool) -> bool:
-        """Return whether the quotation mark before a position ends its string."""
-        text = self._text
-        begin, at = at, _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        char = text[at : at + 1]
-        if is_key:
-            return char in ":\uff1a=,}" or char in _QUOTES
-        if char in "}]":  # or the end
-            return True
-        follower = _ITEM if in_array else _MEMBER
-        if char in _COMMAS:
-            after = _SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
-            return follower.match(text, after) is not None
-        if char in _QUOTES:
-            is_apart = not in_array and at > begin
-            return "\n" in text[begin:at] or (
-                is_apart and bool(_MEMBER.match(text, at))
-            )
-        is_comment = text.startswith(("//", "/*", "<!--", "-->"), at)
-        return is_comment or bool(_CONCATENATION.match(text, at))
-
-    def _unescaped(self, text: str) -> str:
-        repairs = self._found.repairs
-        if min(text, default=" ") < " ":
-            repairs["control characters"] += 1
-        if "\\" not in text:
-            return text
-        n_bad = 0
-
-        def character(escape: re.Match[str]) -> str:
-            nonlocal n_bad
-            if escape[1]:
-                return chr(int(escape[1], 16))
-            if escape[3] in _CHARACTERS:
-                return _CHARACTERS[escape[3]]
-            n_bad += 1
-            if escape[2]:
-                return chr(int(escape[2], 16))
-            return "" if escape[3] in ("\n", "\r", "\r\n", None) else escape[3]
-
-        text = _ESCAPE.sub(character, text)
-        if n_bad:
-            repairs["wrong escapes"] += n_bad
-        if any("\ud800" <= each <= "\udfff" for each in text):  # joins the two halves
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text
-
-    def _word(self, word: str, *, in_object: bool) -> Any:
-        """Return the value of a number or word; numbers that may be codes stay text."""
-        if word in _WORDS or word.lower() in _WORDS:
-            if word not in ("true", "false", "null"):
-                self._found.repairs["words of JavaScript"] += 1
-            return _WORDS[word if word in _WORDS else word.lower()]
-        number = _NUMBER.fullmatch(word)
-        if number is None or not (number[2] or (number[3] or ".") != "."):
-            return _NOTHING
-        if in_object and (fraction := _FRACTION.match(self._text, self._at)):
-            self._at = fraction.end()
-            self._found.repairs["numbers as text"] += 1
-            return word + fraction[0]
-        sign, digits, fraction_digits, exponent = number.groups("")
-        if len(digits) > 1 and digits[0] == "0":
-            self._found.repairs["numbers as text"] += 1
-            return word
-        if sign == "+" or not digits or fraction_digits == ".":
-            self._found.repairs["numbers of JavaScript"] += 1
-        try:
-            is_whole = not fraction_digits and not exponent
-            return int(word) if is_whole else float(word)
-        except ValueError:  # too long to compute
-            return _NOTHING

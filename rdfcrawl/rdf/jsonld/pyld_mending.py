@@ -7,6 +7,7 @@ found one by one, and left out. Terms that a context defines wrongly are undefin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pyld import jsonld
@@ -23,11 +24,14 @@ _ERRORS: Final = (
     *(jsonld.JsonLdError, ArithmeticError, AttributeError),
     *(LookupError, TypeError, ValueError),
 )
+_MAX_PLACE: Final = 200  # characters in a fault
 _MAX_TRIES: Final = 8  # for one definition of a term
+_IRI_TYPES: Final = ("@id", "@vocab")
 _OF_VALUES: Final = frozenset(
     {"@value", "@type", "@language", "@direction", "@index", "@context"}
 )
 _OF_LISTS: Final = frozenset({"@list", "@set", "@index", "@context"})
+_NODE_KEYS: Final = frozenset({"@id", "@value", "@list", "@set", "@context"})
 _REPEATED: Final = frozenset({"@included", "@type"})
 _PARTS: Final = {  # of a definition, by the error that it causes
     "invalid container mapping": "@container",
@@ -74,6 +78,7 @@ class MendingProcessor(Processor):
         super().__init__(loader.log)
         self._loader = loader
         self._mended: dict[str, str] = {}  # IRIs
+        self._place = ""  # of the node that is expanded
 
     def _note(self, error: Exception | str, *, is_lost: bool = False) -> None:
         if self._loader.failure is not None:  # the context is missing, not wrong
@@ -82,7 +87,7 @@ class MendingProcessor(Processor):
             raise error
         detail = error if isinstance(error, str) else code_of(error)
         if is_lost:
-            self.log.note(Reason.SYNTAX, f"JSON-LD: {detail}")
+            self.log.note(Reason.SYNTAX, f"JSON-LD: {detail}{self._place}")
         else:
             self.log.note(Reason.REPAIRED, f"JSON-LD: {detail}", apart=True)
 
@@ -106,6 +111,11 @@ class MendingProcessor(Processor):
         if isinstance(element, dict) and isinstance(element.get("@value"), list):
             self._note("several values in one object")
             element = [{**element, "@value": each} for each in element["@value"]]
+        outer = self._place
+        if isinstance(element, dict):
+            name = element.get("@id", element.get("id"))
+            place = name if isinstance(name, str) else f"{active_property}{outer}"
+            self._place = f" in {place[:_MAX_PLACE]}"
         try:
             return super()._expand(active_ctx, active_property, element, *args, **kw)
         except _ERRORS as error:
@@ -113,6 +123,8 @@ class MendingProcessor(Processor):
                 raise
             self._note(error, is_lost=True)
             return None
+        finally:
+            self._place = outer
 
     def _prepare_nested_context(
         self, active_ctx: Any, element: Any, options: Any
@@ -150,15 +162,39 @@ class MendingProcessor(Processor):
             for key in list(element):
                 try:
                     expand({key: element[key]}, {})
-                except _ERRORS as error:
+                except _ERRORS:
                     # a value object without its value or datatype is another one
                     if "@value" in element and key in ("@value", "@type"):
                         raise
-                    self._note(error, is_lost=True)
-                    del element[key]
+                    element[key] = self._good_part(
+                        element[key], _of_key(key, lambda part: expand(part, {}))
+                    )
+                    if element[key] is None:
+                        del element[key]
             expanded_parent.clear()
             expanded_parent.update(before)
             expand(element, expanded_parent)
+
+    def _good_part(self, value: Any, expand: Callable[[Any], None]) -> Any:
+        """Return the parts of a value that can be expanded; None if there are none."""
+        try:
+            expand(value)
+        except _ERRORS as error:
+            if isinstance(value, list) and len(value) > 1:
+                parts = (self._good_part(part, expand) for part in value)
+                return [part for part in parts if part is not None] or None
+            if isinstance(value, dict) and value.keys().isdisjoint(_NODE_KEYS):
+                members = {
+                    key: self._good_part(part, _of_key(key, expand))
+                    for key, part in value.items()
+                    if part is not None
+                }
+                return {
+                    x: members[x] for x in members if members[x] is not None
+                } or None
+            self._note(error, is_lost=True)
+            return None
+        return value
 
     def _mend_keywords(self, active_ctx: Any, element: dict[str, Any]) -> None:
         names: dict[str, str] = {}
@@ -171,7 +207,12 @@ class MendingProcessor(Processor):
                 del element[key]
             else:
                 names[keyword] = key
-        if "@value" in names:
+        if "@value" in names and element.get(names.get("@type", "")) in _IRI_TYPES:
+            self._note("an IRI in a value object")
+            iri = element[names["@value"]]
+            element.clear()
+            element["@id"] = iri
+        elif "@value" in names:
             self._mend_value(element, names)
             self._keep(active_ctx, element, _OF_VALUES, "invalid value object")
         elif "@list" in names or "@set" in names:
@@ -191,6 +232,13 @@ class MendingProcessor(Processor):
 
     def _mend_value(self, element: dict[str, Any], names: dict[str, str]) -> None:
         value = element[names["@value"]]
+        if isinstance(value, dict) and "@value" in value:
+            self._note("value object in a value object")
+            inner = {key: x for key, x in value.items() if key[:1] == "@"}
+            del element[names["@value"]]
+            element.update(inner)
+            self._mend_value(element, {**names, **{key: key for key in inner}})
+            return
         language, direction = names.get("@language"), names.get("@direction")
         kind = element.get(names.get("@type", ""))
         if isinstance(kind, list) and len(kind) == 1:
@@ -221,9 +269,7 @@ class MendingProcessor(Processor):
         if key := names.get("@type"):
             types = element[key]
             listed = types if isinstance(types, list) else [types]
-            listed = [
-                each.get("@id") if isinstance(each, dict) else each for each in listed
-            ]
+            listed = [*chain.from_iterable(map(_types_in, listed))]
             kept = [each for each in listed if isinstance(each, str)]
             if len(kept) < len(listed) or isinstance(types, dict):
                 self._note(
@@ -235,6 +281,9 @@ class MendingProcessor(Processor):
                 element[key] = kept
                 if not kept:
                     del element[key]
+            elif any(isinstance(each, list) for each in types):
+                self._note("invalid type value")
+                element[key] = kept
 
     def _expand_language_map(
         self, active_ctx: Any, language_map: dict[str, Any], direction: Any
@@ -242,10 +291,41 @@ class MendingProcessor(Processor):
         texts: dict[str, list[str]] = {}
         for key, values in language_map.items():
             listed = values if isinstance(values, list) else [values]
-            texts[key] = [each for each in listed if isinstance(each, str)]
-            if any(not _is_text(each) for each in listed):
+            unwrapped = [
+                each.get("@value") if isinstance(each, dict) else each
+                for each in listed
+            ]
+            if unwrapped != listed:
+                self._note("a value object in a language map")
+            texts[key] = [each for each in unwrapped if isinstance(each, str)]
+            if any(not _is_text(each) for each in unwrapped):
                 self._note("invalid language map value", is_lost=True)
         return super()._expand_language_map(active_ctx, texts, direction)
+
+    def _expand_index_map(
+        self, active_ctx: Any, active_property: Any, value: Any, key: Any, *args: Any
+    ) -> Any:
+        known: dict[str, list[Any]] = {}
+        for name, entry in value.items():
+            is_unknown = self._expand_iri(active_ctx, name, vocab=True) is None
+            if is_unknown and key == "@type":
+                self._note(f"unknown keyword {name}", is_lost=True)
+            index = "@none" if is_unknown else name
+            known.setdefault(index, []).extend(jsonld.JsonLdProcessor.arrayify(entry))
+        return super()._expand_index_map(active_ctx, active_property, known, key, *args)
+
+    def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
+        try:
+            return super()._graph_to_rdf(graph, issuer, options)
+        except _ERRORS:
+            triples = []
+            for name in sorted(graph):
+                node = {name: graph[name]}
+                try:
+                    triples += super()._graph_to_rdf(node, issuer, options)
+                except _ERRORS as error:
+                    self._note(error, is_lost=True)
+            return triples
 
     def _create_node_map(self, input_: Any, *args: Any, **kw: Any) -> None:
         # Indexes have no meaning in RDF, and may be in conflict.
@@ -319,6 +399,18 @@ class MendingProcessor(Processor):
             active_ctx["mappings"][term] = previous
 
 
+def _of_key(key: str, expand: Callable[[Any], None]) -> Callable[[Any], None]:
+    return lambda value: expand({key: value})
+
+
+def _types_in(value: Any) -> list[Any]:
+    """Return the types in a value of `@type` that may be an object or array."""
+    if isinstance(value, dict):
+        name = value.get("@id", value.get("@value"))
+        return [name] if name is not None or not value else [value]
+    return value if isinstance(value, list) else [value]
+
+
 def _is_context(value: Any) -> bool:
     return value is None or value is False or isinstance(value, str | dict | list)
 
@@ -332,4 +424,7 @@ def _without_wrong_part(definition: Any, code: str) -> Any:
     if code == "invalid term definition":
         unknown = definition.keys() - _ENTRIES or {"@index", "@prefix"}
     kept = {key: definition[key] for key in definition if key not in unknown}
+    if part == "@prefix":
+        kept[part] = True
+        return kept
     return kept if len(kept) < len(definition) else None

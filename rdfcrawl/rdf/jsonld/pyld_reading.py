@@ -7,6 +7,7 @@ with pyoxigraph.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,10 @@ from rdfcrawl.rdf.environment import bundled_context
 from rdfcrawl.rdf.jsonld.pyld_processor import Processor, innermost
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 
+_find_surrogate = re.compile("[\ud800-\udfff]").search
 _CONTEXT_CODES = frozenset(
     {
         "context overflow",
@@ -54,7 +57,7 @@ def iter_statements(
                 continue
             subject = terms.resource(triple["subject"]["value"], options.scope)
             predicate = terms.iri(triple["predicate"]["value"])
-            obj = _object(triple["object"], options, mended)
+            obj = _object(triple["object"], options, mended, loader.log)
             yield terms.statement(subject, predicate, obj, graph)
     for tag in mended:
         terms.note_language(loader.log, tag)
@@ -113,11 +116,16 @@ def _fault(error: BaseException) -> SourceFault:
 
 
 def _object(
-    item: dict[str, Any], options: JsonLdReaderOptions, mended: list[str]
+    item: dict[str, Any],
+    options: JsonLdReaderOptions,
+    mended: list[str],
+    log: FaultLog,
 ) -> str:
     if item["type"] != "literal":
         return terms.resource(item["value"], options.scope)
     text, language = str(item["value"]), item.get("language", "")
+    if not text.isascii() and _find_surrogate(text):
+        log.note(Reason.REPAIRED, "half of a pair of surrogates in a text", apart=True)
     if language and options.mends:
         tag = terms.language_tag(language)
         if tag and tag != language:

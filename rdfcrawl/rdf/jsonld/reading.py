@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
-
-from pyoxigraph import QuadParser, RdfFormat, parse
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.checking import (
-    FIRST_BATCH,
     GATHER_BYTES,
     iter_checked,
-    next_batch,
-    serialize,
 )
-from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.jsonld.contexts import (
-    NOT_FAST,
-    ContextInlining,
-    ContextLoader,
-    JsonContents,
-    JsonLdReaderOptions,
-    NotFastError,
-    are_mapped,
-    walk,
-)
-from rdfcrawl.rdf.nesting import TOO_DEEP, has_long_chain, strict_json
+from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions, walk
+from rdfcrawl.rdf.jsonld.fast import fast_blocks
+from rdfcrawl.rdf.nesting import TOO_DEEP, refuse_constant
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
@@ -40,146 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ReaderContext
 
 
-_FIRST_BYTES: Final = 4 * 2**20  # of statements, held back at first
-_GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
-_ABSENT: Final = object()
-
-
-def fast_blocks(
-    value: Any,
-    options: JsonLdReaderOptions,
-    loader: ContextLoader,
-    found: JsonContents | None = None,
-) -> Iterator[bytes] | None:
-    """Return the statements of a document; None if PyLD is needed.
-
-    `value`, a JSON object or array with the content `found`, is modified while it is
-    read, then restored.
-
-    Raises:
-        SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
-            document.
-        NeedsSandbox: a context is not available here.
-    """
-    found = found or walk(value)
-    if not _is_fast(value, found, options):
-        return None
-    try:
-        text = _inlined(value, found, options, loader)
-    except (NotFastError, RecursionError):
-        return None
-    data = text.encode("utf-8", "surrogatepass")
-    if has_long_chain(data):
-        return None
-    base, is_scoped = check_iri(options.base), bool(options.scope)
-    blocks = _iter_blocks(
-        parse(data, RdfFormat.JSON_LD, base_iri=base, rename_blank_nodes=is_scoped)
-    )
-    first: list[bytes] = []
-    n_bytes = 0
-    try:
-        for block in blocks:
-            first.append(block)
-            n_bytes += len(block)
-            if n_bytes >= _FIRST_BYTES:
-                break
-    except SourceFault:
-        return None
-    return chain(first, blocks)
-
-
-def _iter_blocks(parser: QuadParser) -> Iterator[bytes]:
-    """Yield statements in batches that stay small even if statements are long."""
-    batch = FIRST_BATCH
-    while True:
-        out = io.BytesIO()
-        failure = serialize(islice(parser, batch), out)
-        lines = out.getvalue()
-        yield lines
-        if isinstance(failure, SourceFault):
-            raise failure
-        if failure is not None:
-            raise SourceFault(Reason.SYNTAX, str(failure.msg)) from failure
-        if lines.count(b"\n") < batch:
-            return
-        batch = next_batch(batch, len(lines))
-
-
-def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> bool:
-    is_named_graph = True
-    if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
-        # A graph next to properties that are all dropped is the default graph.
-        is_named_graph = isinstance(value.get("@id") or value.get("@type"), str)
-    return (
-        not options.rdf_direction
-        and options.processing_mode == "json-ld-1.1"
-        and "/." not in options.base  # resolved differently: tests t0122 and t0123
-        and found.is_plain
-        and found.strings.isdisjoint(NOT_FAST)
-        # pyoxigraph also writes lists of dropped properties, omits empty lists, and
-        # ends the process at one in a graph container.
-        and not found.has_lists
-        and is_named_graph
-    )
-
-
-def _inlined(
-    value: Any, found: JsonContents, options: JsonLdReaderOptions, loader: ContextLoader
-) -> str:
-    """Return the document as JSON, with its contexts inlined.
-
-    Raises:
-        NotFastError: the document needs PyLD.
-        SourceFault, NeedsSandbox: see `ContextLoader.load`.
-    """
-    inlining = ContextInlining(loader, found.strings, base=options.base)
-    contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
-    if options.context_url:
-        contexts = _with_link(value, contexts, inlining.expand(options.context_url))
-    outermost = map(id, value if isinstance(value, list) else [value])
-    expanded = {id(node): context for node, context in contexts}
-    roots = [expanded.pop(node, []) for node in outermost]
-    inner = list(expanded.values())
-    if not are_mapped(found.holders, inlining.seen.values(), roots=roots, inner=inner):
-        raise NotFastError
-    if options.mends:
-        from rdfcrawl.rdf.jsonld.terms_mending import mend_terms  # noqa: PLC0415
-
-        mend_terms(found, inlining.seen.values(), loader.log)
-    undo: list[tuple[dict[str, Any], Any]] = []
-    try:
-        for node, context in contexts:
-            original = node.get("@context", _ABSENT)
-            if context != [original]:  # `@propagate` is ignored within an array
-                undo.append((node, original))
-                node["@context"] = inlining.prune(context)
-        return json.dumps(value, ensure_ascii=False)
-    finally:
-        for node, original in undo:
-            node["@context"] = original
-            if original is _ABSENT:
-                del node["@context"]
-
-
-def _with_link(
-    value: Any, contexts: list[tuple[Any, list[Any]]], linked: list[Any]
-) -> list[tuple[Any, list[Any]]]:
-    """Insert a context before those of the outermost objects.
-
-    Source: JSON-LD 1.1 API, section 9.1.1, step 8: the context of a `Link` header
-    comes first.
-    """
-    nodes = value if isinstance(value, list) else [value]
-    outermost = set(map(id, nodes))
-    changed = [
-        (node, [*linked, *context] if id(node) in outermost else context)
-        for node, context in contexts
-    ]
-    known = {id(node) for node, _ in contexts}
-    new = (x for x in nodes if isinstance(x, dict) and id(x) not in known)
-    return [*changed, *((node, linked) for node in new)]
-
-
+_decode: Final = json.JSONDecoder(parse_constant=refuse_constant).decode
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _MENDED_HERE: Final = 256 * 1024  # characters; longer text needs a bounded process
 _HEAD_BYTES: Final = 1024 * 1024  # to find out whether a document has JSON lines
@@ -249,7 +94,7 @@ def read_json_ld_text(
         SourceFault: also `TOO_DEEP`.
     """
     try:
-        value = strict_json(text)
+        value = _decode(text)
     except (ValueError, RecursionError) as error:
         if len(text) > _MENDED_HERE:
             environment.demand_bounds("JSON that is not well-formed")
@@ -264,11 +109,19 @@ def read_json_ld_text(
         values, source = found.values, ""
     else:
         values, source = [value], text
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            log.note(Reason.REPAIRED, "JSON-LD: JSON in a string", apart=True)
+            inner = replace(options, scope=f"{options.scope}string")
+            yield from read_json_ld_text(
+                value, options=inner, environment=environment, log=log, loader=loader
+            )
+            return
     for number, value in enumerate(values):
-        scope = f"{options.scope}value{number}" if number else options.scope
+        if number:
+            scoped = replace(options, scope=f"{options.scope}value{number}")
         yield from read_json_ld_value(
             value,
-            options=replace(options, scope=scope),
+            options=scoped if number else options,
             environment=environment,
             log=log,
             text=source,
@@ -286,8 +139,11 @@ def has_json_lines(head: bytes, *, is_whole: bool) -> bool:
     first, end, rest = head.lstrip().partition(b"\n")
     if not end or not rest.lstrip(_AROUND_LINES).startswith((b"{", b"[")):
         return False
-    if not first.startswith((b"{", b"[")) or first.rstrip()[-1:] not in b"}]":
+    if not first.startswith((b"{", b"[")):
         return False
+    if first.rstrip()[-1:] not in b"}]":  # a line that is not well-formed
+        second = rest.lstrip(_AROUND_LINES).partition(b"\n")[0]
+        return first[:1] == b"{" and len(first) > len(b"{\r") and _is_json(second)
     lines = [first, *rest.split(b"\n")[: _LINES_TRIED if is_whole else 1]]
     return any(_is_json(line) for line in lines)
 
@@ -363,18 +219,18 @@ def read_json_ld_value(  # keywords
     if not isinstance(value, dict | list):
         return  # section 5.1.2, step 4: free-floating scalars are dropped
     found = walk(value)
-    if text and found.n_keys != _n_keys(text) and _has_duplicates(text):
+    if text and _may_have_duplicates(text, found.n_keys) and _has_duplicates(text):
         if len(text) > _MENDED_HERE:
             environment.demand_bounds("JSON with duplicate keys")
         from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
 
         merged = mended_json(text, merges=True)
         merged.note(log, "")
-        value = merged.values[0]
+        value, text = merged.values[0], ""
         found = walk(value)
     if loader is None:
         loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
-    blocks = fast_blocks(value, options, loader, found)
+    blocks = fast_blocks(value, options, loader, found, text)
     if blocks is not None:
         yield from blocks
         return
@@ -386,10 +242,12 @@ def read_json_ld_value(  # keywords
     yield from iter_checked(statements, log, mends=options.mends)
 
 
-def _n_keys(text: str) -> int:
-    """Return the number of keys in a text of JSON in the usual layout."""
-    n_colons = text.count('":') + text.count('" :')
-    return n_colons - text.count('\\":') - text.count('\\" :')
+def _may_have_duplicates(text: str, n_keys: int) -> bool:
+    """Return whether a text of JSON may have more keys."""
+    n_colons = text.count('":')
+    if n_colons != n_keys:  # strings with such text, or another layout
+        n_colons += text.count('" :') - text.count('\\":') - text.count('\\" :')
+    return n_colons != n_keys
 
 
 def _has_duplicates(text: str) -> bool:

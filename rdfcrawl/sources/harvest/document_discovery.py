@@ -9,16 +9,17 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core import formats
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
+from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
 from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import DCAT_US, VOID
+from rdfcrawl.frontier.arguments.parsers import DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
@@ -68,11 +69,16 @@ class FoundSources:
         """Yield the first records of all sources for this run, in batches."""
         async for batch in self._store.batches(_CRAWL, _FOUND):
             records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
-            yield [
-                self._of_run(each)
-                for each in records
-                if each.kind is Kind.PAGE or each.kind in self._wanted
-            ]
+            yield [self._of_run(each) for each in records if self._is_wanted(each)]
+
+    def _is_wanted(self, record: Record) -> bool:
+        """Return whether a record is still wanted, or was named by the operator."""
+        if record.kind is not Kind.CUSTOM:
+            return record.kind is Kind.PAGE or record.kind in self._wanted
+        task = read_task(record)
+        payload = task.payload
+        name = payload.harvester if isinstance(payload, CustomTask) else ""
+        return task.is_named or name in self._wanted
 
     def _of_run(self, record: Record) -> FollowUp:
         """Return a record for this run."""
@@ -118,6 +124,7 @@ class DocumentDiscovery:
         discoveries = []
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
+            is_shown = is_shown or document.reading.format is formats.OAI_PMH
             if is_shown or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
@@ -347,6 +354,8 @@ class RecognizedSources:
 
             urls = named_by(document)
             follow_ups += [listed_at(document, url, self._run) for url in urls]
+        if document.reading.format is formats.OAI_PMH:
+            follow_ups += self._repositories(document)
         depth, task = document.record.depth + 1, SourceTask(self._run)
         for kind, url in _sources_of(document, self._wanted):
             record = Record(url, kind, depth, document.url, task=task)
@@ -356,6 +365,19 @@ class RecognizedSources:
             if not is_taken:
                 follow_ups.append(FollowUp(record))
         return found(*follow_ups)
+
+    def _repositories(self, document: Document) -> list[FollowUp]:
+        """Return the first record of a repository, if it is wanted or a seed."""
+        from rdfcrawl.sources.harvest.oai_pmh import is_of_list, root_of
+
+        record = document.record
+        is_seed = not (record.parent or record.depth or record.task)
+        is_wanted = is_seed or OAI_PMH in self._context.arguments.harvest
+        if not (is_wanted and is_of_list(document.url)):
+            return []
+        root = root_of(document.url, self._run, is_named=is_seed)
+        root = replace(root, depth=record.depth, parent=document.url)
+        return [FollowUp(root, is_part_of_source=is_seed)]
 
 
 def _sources_of(

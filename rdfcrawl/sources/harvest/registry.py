@@ -20,6 +20,7 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "resourcesync": "rdfcrawl.sources.harvest.resourcesync.ResourceSyncHarvester",
     "ckan": "rdfcrawl.sources.harvest.ckan.CkanHarvester",
     "sparql": "rdfcrawl.sources.harvest.sparql.SparqlHarvester",
+    "oaipmh": "rdfcrawl.sources.harvest.oai_pmh.OaiPmhHarvester",
     "warc": "rdfcrawl.sources.harvest.warc.WarcHarvester",
 }
 """Classes by kind of source, name or media type; the setting of this name adds more."""

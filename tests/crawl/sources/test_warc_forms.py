@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,6 +47,40 @@ ARC_HEAD = (
     + VERSION
     + b"\n"
 )
+VERSION_2 = (
+    b"2 0 InternetArchive\nURL IP-address Archive-date Content-type Result-code "
+    b"Checksum Location Offset Filename Archive-length\n"
+)
+
+
+def arc_2_record(name: str) -> bytes:
+    """Return a record of ARC 2."""
+    body = http(name)
+    fields = f"{HOST}/{name} 127.0.0.1 20250301120000 text/turtle 200 - - 0 a.arc"
+    return f"{fields} {len(body)}\n".encode() + body + b"\n"
+
+
+ARC_2_HEAD = (
+    b"filedesc://a.arc 0.0.0.0 20250301120000 text/plain 200 - - 0 a.arc %d\n"
+    % len(VERSION_2)
+    + VERSION_2
+    + b"\n"
+)
+
+
+def wacz(*names: str) -> bytes:
+    """Return a WACZ with a file for each record, and an index."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("datapackage.json", "{}", zipfile.ZIP_DEFLATED)
+        for name in names:
+            archive.writestr(f"archive/{name}.warc.gz", gzip.compress(record(name)))
+        index = gzip.compress(b"example,archived)/ 2025 {}\n")
+        archive.writestr("indexes/index.cdx.gz", index)
+        archive.writestr("pages/pages.jsonl", '{"id": "pages"}\n')
+    return out.getvalue()
+
+
 WORDS = [record(f"w{n}") for n in range(200)]
 DICTIONARY = zstd.train_dict(WORDS, 4096)
 
@@ -77,6 +113,12 @@ def frame(content: bytes) -> bytes:
 
 
 FORMS: dict[str, tuple[bytes, str]] = {
+    "a.arc": (ARC_2_HEAD + arc_2_record("v1") + arc_2_record("v2"), "v1 v2"),
+    "a.arc.gz": (
+        b"".join(map(gzip.compress, (ARC_2_HEAD, *map(arc_2_record, ("v3", "v4"))))),
+        "v3 v4",
+    ),
+    "a.wacz": (wacz("z1", "z2"), "z1 z2"),
     "plain.warc": (without_lines("p1", "p2", "p3"), "p1 p2 p3"),
     "member.warc.gz": (gzip.compress(without_lines("m1", "m2")), "m1 m2"),
     "short.warc": (
@@ -130,7 +172,7 @@ def test_archives_of_all_forms_are_read(
         (tmp_path / name).write_bytes(content)
     result = commands.crawl(
         spider="warc",
-        arguments={"files": tmp_path / "*arc*"},
+        arguments={"files": tmp_path / "*a[rc]*"},
         settings={"WARC_PART_BYTES": part_bytes},
     )
     assert result.code == 0, result.stderr[-3000:]

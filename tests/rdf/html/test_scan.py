@@ -9,11 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.html import weight
+from rdfcrawl.rdf.html import prescan
 from rdfcrawl.rdf.html.extractors import Extractor, scan
-from rdfcrawl.rdf.html.page import ParsedPage, declared_charset
+from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.page_links import has_links_in_body
-from rdfcrawl.rdf.html.weight import MAX_DEPTH, check_weight, is_heavy
+from rdfcrawl.rdf.html.prescan import (
+    MAX_DEPTH,
+    check_weight,
+    declared_charset,
+    is_heavy,
+)
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 
@@ -317,7 +322,7 @@ def test_weighing_in_part_is_weighing_all(pieces: list[str]) -> None:
     """If only stretches where long tags may begin are searched, none is overlooked."""
     data = "".join(pieces).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weight, "_hides_end_of_tag", lambda _: True)
+        patch.setattr(prescan, "_hides_end_of_tag", lambda _: True)
         found = is_heavy(data)
     assert is_heavy(data) == found
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
-from rdfcrawl.rdf.jsonld.reading import fast_blocks
+from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, Contexts, canonical, read_whole
 
