@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rdfcrawl.core.messages import counted
+
 SMALL: Final = 20
 """A list of at most so many entries may lose all of them: each is confirmed."""
 MAX_MISSING: Final = 0.5
@@ -99,13 +101,16 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         return kind, new.is_page and last.is_page and not new.is_cut
     if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
         is_near = new.n_quads >= n_last * (1 - _MAX_LOST)
-        return f"cut after {new.n_quads} statements, {n_last} before", is_near
+        return (
+            f"cut after {counted(new.n_quads, 'statement')}, {n_last:,} before",
+            is_near,
+        )
     if new.is_page and not last.is_page and n_last:
         return "a page in place of data", True
     if 0 < new.modified_secs < last.modified_secs:
         return "older than the last version", True
     if not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
-        return f"{new.n_quads} statements, {n_last} before", True
+        return f"{counted(new.n_quads, 'statement')}, {n_last:,} before", True
     return "", False
 
 

@@ -47,11 +47,13 @@ class OffersMiddleware:
         session: CrawlSession | None = getattr(self._crawler.spider, "session", None)
         if visit is None or session is None or not visit.pending:
             return
+        records = [visit.records[i] for i in visit.pending]
+        offers = {origin_of(each.url) for each in records if _is_offer(each)}
+        self._known |= offers
         pages = [i for i in visit.pending if _is_page(visit.records[i])]
         if not pages:
             return
-        has_offers = any(_is_offer(visit.records[i]) for i in visit.pending)
-        if has_offers or await self._request_offers(session, visit, pages):
+        if offers or await self._request_offers(session, visit, pages):
             visit.give_back(pages)
             visit.behind.update(pages)
         elif session.ingests.own.covered.prefixes:

@@ -283,6 +283,7 @@ class SiteOffers:
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
+        self._covered = context.session.ingests.own.covered
         wanted = context.arguments.harvest
         self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
         self._wants_sitemaps = Kind.SITEMAP in wanted
@@ -314,7 +315,10 @@ class SiteOffers:
             self._known.clear()
         self._known.add(origin)
         depth = record.depth + 1
-        follow_ups = [_catalog(x, record, depth, self._run) for x in self._paths]
+        # Its sitemaps are read before its pages; a known dataset needs no guesses.
+        is_known = self._wants_sitemaps and self._covered.has_some_of(origin)
+        paths = () if is_known else self._paths
+        follow_ups = [_catalog(x, record, depth, self._run) for x in paths]
         if self._wants_sitemaps:
             from rdfcrawl.sources.harvest.sitemap import root_of
 
