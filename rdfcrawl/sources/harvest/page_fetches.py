@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
+from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, ListedPage, PortalFile, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.sources.harvest.last_copies import has_end_tag
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
@@ -197,14 +198,7 @@ def shortfall_of(document: Document) -> str:
     return "cut" if document.is_partial else ""
 
 
-_END_BYTES: Final = 1024
 _SMALL_BYTES: Final = 2048  # a page without content, such as an error message
-
-
-def has_end_tag(response: FetchedResponse) -> bool:
-    """Return whether a page of HTML ends with its end tag, or is too long to look."""
-    body = response.body
-    return body is None or b"</html" in body[-_END_BYTES:].lower()
 
 
 def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
