@@ -72,6 +72,8 @@ class DatasetRegistry:
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
         """Return the records for the datasets that a document describes."""
+        if document.status == 304:
+            return await self.of_unchanged(document.record.url, document.record)
         trust = self._session.profiles.of(document.record).trust
         named = ways_by_dataset(findings.named)
         datasets: list[KnownDataset] = []
