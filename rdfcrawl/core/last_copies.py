@@ -12,6 +12,8 @@ from calendar import timegm
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rdfcrawl.core.messages import counted
+
 SMALL: Final = 20
 """A list of at most so many entries may lose all of them: each is confirmed."""
 MAX_MISSING: Final = 0.5
@@ -130,7 +132,8 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         return kind, new.is_page and last.is_page and not new.is_cut
     if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
         is_near = new.n_quads >= n_last * (1 - _MAX_LOST)
-        return f"cut after {new.n_quads} statements, {n_last} before", is_near
+        n_now = counted(new.n_quads, "statement")
+        return f"cut after {n_now}, {n_last:,} before", is_near
     why = ""
     if new.is_page and n_last and not last.is_page:
         why = "a page in place of data"
@@ -139,7 +142,7 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
     elif 0 < new.modified_secs < last.modified_secs:
         why = "older than the last version"
     elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
-        why = f"{new.n_quads} statements, {n_last} before"
+        why = f"{counted(new.n_quads, 'statement')}, {n_last:,} before"
     return why, True
 
 

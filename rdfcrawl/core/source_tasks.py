@@ -19,6 +19,8 @@ class RobotsTask:
 
     # read only descriptions of datasets, to confirm claims of others
     is_confirming: bool = False
+    # read only datasets, in a crawl that follows links
+    only_datasets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,17 @@ class SitemapTask:
     # `addresses.may_list`
     robots_hosts: tuple[str, ...] = ()
     is_confirming: bool = False  # see `RobotsTask`
+    only_datasets: bool = False  # likewise
     depth: int = 0  # indexes above it
     # time of the last ping for it, or for the index that lists it, in ms: it is read
     # again in the same run; 0: no ping
     ping: int = 0
     is_guess: bool = False  # not named anywhere: it is tried at `/sitemap.xml`
+
+    @property
+    def wants_entries(self) -> bool:
+        """Whether the pages and sitemaps that it lists are requested."""
+        return not (self.is_confirming or self.only_datasets)
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.

@@ -13,33 +13,19 @@ from hashlib import blake2b
 from typing import Final
 
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.formats import (
-    HEXTUPLES,
-    HTML,
-    N3,
-    N_QUADS,
-    N_TRIPLES,
-    TRIG,
-    TURTLE,
-)
 from rdfcrawl.core.last_copies import (
     LastCopy,
     NewCopy,
     doubt_of,
     doubted,
-    http_secs,
 )
 from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.pipelines.provenance import has_losses
-from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.sources.harvest.page_fetches import has_end_tag
+from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.stores.options import shown_uri
 
-_CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
-_STORED: Final = "stored"  # table of the crawl: digest of graph -> `LastCopy`
-_KEY_BYTES: Final = 8  # a change is missed if both are equal by chance
 _DIGEST_BYTES: Final = 12
 
 
@@ -58,7 +44,8 @@ class DocumentDigest:
 def may_be_revisited(document: Document) -> bool:
     """Return whether a later run may request the document again."""
     record = document.record
-    return record.kind.is_source or bool(record.task or record.change)
+    is_again = record.kind.is_source or bool(record.task or record.change)
+    return is_again or record.depth == 0
 
 
 class StoredCopies:
@@ -81,8 +68,8 @@ class StoredCopies:
         """Return the copy by an earlier run of a document, or of another URL."""
         if not self._is_later(document):
             return None
-        key = _key(url or document.url)
-        text = await self._spider.joined().state_store.get(_CRAWL, _STORED, key)
+        key = copy_key(url or document.url)
+        text = await self._spider.joined().state_store.get(CRAWL, STORED, key)
         return LastCopy.of_text(text) if text else None
 
     async def is_stored(self, document: Document, new: NewCopy) -> bool:
@@ -94,7 +81,7 @@ class StoredCopies:
         last = await self.last(document)
         if last is None:
             return False
-        key = _key(document.url)
+        key = copy_key(document.url)
         if last.digest == new.kept().digest != "" and key not in self._written:
             return True
         document.is_changed = bool(last.digest) and not has_losses(document)
@@ -116,7 +103,7 @@ class StoredCopies:
                 return ""
             last = LastCopy()  # of a crawl that did not expect a later one
         if why := doubt_of(new, last):
-            self._written[_key(url)] = doubted(last, new).text()
+            self._written[copy_key(url)] = doubted(last, new).text()
         return why
 
     def _is_later(self, document: Document) -> bool:
@@ -137,19 +124,19 @@ class StoredCopies:
 
     async def has(self, document: Document) -> bool:
         """Return whether an earlier run has stored the document."""
-        key = _key(document.url)
+        key = copy_key(document.url)
         state_store = self._spider.joined().state_store
-        return await state_store.get(_CRAWL, _STORED, key) is not None
+        return await state_store.get(CRAWL, STORED, key) is not None
 
     def note(self, document: Document, new: NewCopy) -> None:
         """Remember a document that was written to the store."""
-        self._written[_key(document.url)] = new.kept().text()
+        self._written[copy_key(document.url)] = new.kept().text()
 
     async def forget(self, document: Document) -> None:
         """Forget the copy of a document that is deleted."""
-        key = _key(document.url)
+        key = copy_key(document.url)
         self._written.pop(key, None)
-        await self._spider.joined().state_store.drop(_CRAWL, _STORED, [key])
+        await self._spider.joined().state_store.drop(CRAWL, STORED, [key])
 
     def take(self) -> dict[str, str]:
         """Return the copies of documents written since the last flush."""
@@ -162,32 +149,7 @@ class StoredCopies:
             await self._put(written)
 
     async def _put(self, entries: dict[str, str]) -> None:
-        await self._spider.joined().state_store.put(_CRAWL, _STORED, entries)
-
-
-_HAS_NO_END: Final = frozenset({N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, HEXTUPLES})
-
-
-def new_copy(document: Document, digest: DocumentDigest, run: int) -> NewCopy:
-    """Return the statements of a document that was read."""
-    reading, modified = document.reading, document.response.last_modified
-    is_page = reading.format is HTML and not reading.n_members
-    has_end = bool(reading.packings) or reading.format not in _HAS_NO_END
-    return NewCopy(
-        digest=digest.text(),
-        n_quads=document.n_quads,
-        is_page=is_page,
-        is_cut=document.is_partial,
-        has_losses=has_losses(document),
-        has_end=has_end_tag(document.response) if is_page else has_end,
-        modified_secs=http_secs(modified) if modified else 0,
-        run=document.record.change or str(run),
-    )
-
-
-def _key(url: str) -> str:
-    graph = graph_iri(url).encode()
-    return b64encode(blake2b(graph, digest_size=_KEY_BYTES).digest()).decode()
+        await self._spider.joined().state_store.put(CRAWL, STORED, entries)
 
 
 _WHERE: Final = ("crawl:", "store")  # table of the crawl, with one entry

@@ -20,7 +20,6 @@ from rdfcrawl.pipelines.changes import (
     lost_copy,
     may_be_revisited,
     moved_from,
-    new_copy,
 )
 from rdfcrawl.pipelines.items import (
     DurablePipeline,
@@ -29,6 +28,7 @@ from rdfcrawl.pipelines.items import (
     pass_through,
 )
 from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.sources.harvest.last_copies import new_copy
 from rdfcrawl.stores.options import build_store, check_writer
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class StoreTee:
         document.n_quads = self._n_quads
         new = None
         if self._digest is not None:
-            new = new_copy(document, self._digest, self._pipeline.copies.run)
+            new = new_copy(document, self._digest.text(), self._pipeline.copies.run)
             is_judged = 200 <= document.status < 300 and not document.withheld
             if is_judged and await self._pipeline.is_doubtful(document, new):
                 await self.aclose()

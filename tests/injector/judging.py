@@ -71,4 +71,6 @@ def _differing(site: InjectedSite, found: Truth, versions: Iterable[int]) -> lis
 
 
 def _is_data(graph: str) -> bool:
-    return not graph.endswith((".xml", "/feed", "robots.txt", "#samples"))
+    return not graph.endswith(
+        (".xml", "/feed", "robots.txt", "#samples", "/resourcesync")
+    )

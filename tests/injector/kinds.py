@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from hashlib import md5
 from typing import ClassVar, Final
 
 from tests.injector.sites import Answer
@@ -17,6 +18,7 @@ Truth = dict[str, frozenset[Triple]]
 
 _SAYS: Final = "urn:x:says"
 _VOID: Final = "http://rdfs.org/ns/void#"
+_TREE: Final = "https://w3id.org/tree#"
 _DCAT: Final = "http://www.w3.org/ns/dcat#"
 
 
@@ -85,6 +87,10 @@ class SourceKind:
     def answers(self, origin: str, version: int) -> dict[str, Answer]:
         """Return the right responses by target."""
         raise NotImplementedError
+
+    def answer(self, origin: str, version: int, target: str) -> Answer | None:
+        """Return the right response for a target; None if it is missing (404)."""
+        return self.answers(origin, version).get(target)
 
     def truth(self, origin: str, version: int) -> Truth:
         """Return the statements of each graph with data."""
@@ -282,4 +288,81 @@ class Described(SourceKind):
         }
 
 
+class TreePages(SourceKind):
+    """A collection of three pages (TREE), of which the last one grows."""
+
+    name = "tree"
+    spider = "linkeddata"
+    argument = "seeds"
+    seed = "/c1"
+
+    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+        """See `SourceKind`."""
+        truth = self.truth(origin, version)
+        return {
+            url.removeprefix(origin): Answer(body=n_triples(triples))
+            for url, triples in truth.items()
+        }
+
+    def truth(self, origin: str, version: int) -> Truth:
+        """See `SourceKind`."""
+        pages = [f"{origin}/c{n}" for n in range(1, 4)]
+        truth: Truth = {}
+        for page, following in zip(pages, [*pages[1:], ""], strict=True):
+            member = (f"{origin}/all", f"{_TREE}member", f"{page}#1")
+            links = {(f"{origin}/all", f"{_TREE}view", pages[0]), member}
+            if following:
+                links.add((page, f"{_TREE}relation", f"{page}#next"))
+                links.add((f"{page}#next", f"{_TREE}node", following))
+            truth[page] = said(page, version, 3) | links
+        return truth
+
+
+class ResourceList(SourceKind):
+    """A source of ResourceSync with a list of resources."""
+
+    name = "resourcesync"
+    spider = "resourcesync"
+    argument = "sources"
+
+    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+        """See `SourceKind`."""
+        found = {
+            url.removeprefix(origin): Answer(body=n_triples(triples))
+            for url, triples in self.truth(origin, version).items()
+        }
+        rows = "".join(
+            f"<url><loc>{origin}{target}</loc><lastmod>2024-01-0{version}</lastmod>"
+            f'<rs:md hash="md5:{md5(answer.body).hexdigest()}"'
+            f' length="{len(answer.body)}"/></url>'
+            for target, answer in found.items()
+        )
+        lists = {
+            "/.well-known/resourcesync": ("description", "/capabilities.xml"),
+            "/capabilities.xml": ("capabilitylist", "/resources.xml"),
+        }
+        for target, (capability, child) in lists.items():
+            below = "resourcelist" if child == "/resources.xml" else "capabilitylist"
+            row = f'<url><loc>{origin}{child}</loc><rs:md capability="{below}"/></url>'
+            found[target] = _xml(_listing(capability, row))
+        found["/resources.xml"] = _xml(_listing("resourcelist", rows, version))
+        return found
+
+    def truth(self, origin: str, version: int) -> Truth:
+        """See `SourceKind`."""
+        paths = ("/a", "/b", "/old" if version == 1 else "/new")
+        return {f"{origin}{x}": said(f"{origin}{x}", version, 4) for x in paths}
+
+
+def _listing(capability: str, rows: str, version: int = 1) -> bytes:
+    names = (
+        'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        ' xmlns:rs="http://www.openarchives.org/rs/terms/"'
+    )
+    at = f' at="2024-01-0{version}T00:00:00Z"' if capability == "resourcelist" else ""
+    mark = f'<rs:md capability="{capability}"{at}/>'
+    return f"<urlset {names}>{mark}{rows}</urlset>".encode()
+
+
 KINDS: Final = (SitemapPages, SitemapIndex, Feed, Dumps, PackedDump, Described)
+OTHERS: Final = (TreePages, ResourceList)

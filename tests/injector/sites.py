@@ -144,22 +144,20 @@ class InjectedSite:
         self.server = self.loopback({"*": self._reply}, host=self.host)
         self.origin = self.server.url("")
 
-    def answers(self, version: int) -> dict[str, Answer]:
-        """Return the right responses of a version by target."""
-        found = self.kind.answers(self.origin, version)
-        return {
-            target: answer if answer.version else replace(answer, version=version)
-            for target, answer in found.items()
-        }
+    def answer(self, version: int, target: str) -> Answer:
+        """Return the right response of a version."""
+        answer = self.kind.answer(self.origin, version, target)
+        if answer is None:
+            return Answer(body=b"none", media_type="text/plain", status="404 No")
+        return answer if answer.version else replace(answer, version=version)
 
     def _reply(self, request: RawRequest) -> bytes | list[Step]:
-        missing = Answer(body=b"none", media_type="text/plain", status="404 No")
         if request.target == "/login":
             return RawServers.response(_PAGE, "text/html")
-        answer = self.answers(self.version).get(request.target, missing)
-        if self.is_faulty and request.target == self.target:
+        answer = self.answer(self.version, request.target)
+        if self.is_faulty and request.target.partition("?")[0] == self.target:
             self.on_fault()
-            before = self.answers(max(1, self.version - 1)).get(request.target, missing)
+            before = self.answer(max(1, self.version - 1), request.target)
             reply = FAULTS[self.fault](answer, before)
             return reply if isinstance(reply, bytes) else list(reply)
         if request.headers.get("if-none-match") == answer.etag:

@@ -6,17 +6,20 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import Self
 
 import pyoxigraph as ox
 
-from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
+from rdfcrawl.sources.sparql.exchange import (
+    SparqlFailure,
+    SparqlRequest,
+    SparqlResponse,
+)
 from tests.support.sparql_driver import query_of
 from tests.support.sparql_endpoints import Endpoint, failed, store_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.exchange import SparqlRequest
 
 _HEAD = re.compile(r"\bSELECT\b.*?\bWHERE\b", re.DOTALL)
 _TAIL = re.compile(r"\}\s*(?:(?:GROUP|ORDER) BY|LIMIT|OFFSET)\b[^{}]*\Z")
@@ -159,3 +162,47 @@ def described(
             lines.append(f'_:b{i} <{e}/street> "street {i}" {at} .\n')
     lines += (f"<{e}/hub> <{e}/member> <{e}/m{i}> {at} .\n" for i in range(n_hub))
     return tuple(lines)
+
+
+class CostlyServer(ThreadingHTTPServer):
+    """Serves a `CostlyEndpoint`, which may be replaced between two runs."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, endpoint: CostlyEndpoint) -> None:
+        super().__init__((host, 0), _Handler)
+        self.endpoint = endpoint
+        self.url = f"http://{host}:{self.server_port}/sparql"
+
+    def __enter__(self) -> Self:
+        Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: CostlyServer
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = SparqlRequest(url=self.path, headers={}, body=body)
+        response: SparqlResponse | SparqlFailure = SparqlResponse(status=404)
+        if self.path.startswith("/sparql"):
+            response = self.server.endpoint(request)
+        if isinstance(response, SparqlFailure):
+            self.close_connection = True
+            return
+        content = response.body.data or b""
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.media_type or "text/plain")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_POST = do_GET  # noqa: N815 (named by the library)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing to the terminal."""

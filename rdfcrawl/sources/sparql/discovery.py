@@ -116,6 +116,7 @@ def begin(task: SparqlTask, out: SparqlOutcome) -> None:
         naming=task.naming,
         has_union=task.has_union,
         as_xml=task.as_xml,
+        has_answered=task.has_answered,
         limit=task.limit or out.settings.page_rows,
     )
     listed = out.settings.listed

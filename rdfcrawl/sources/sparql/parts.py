@@ -93,9 +93,16 @@ def read_blank_nodes(task: SparqlTask, out: SparqlOutcome) -> None:
     if task.part.rows:
         out.check(task, is_sure=False)
         return
-    root = SparqlTask(step="components", naming="local", limit=out.settings.page_rows)
-    whole = SparqlPart(graph=task.part.graph)
-    out.follow(root, part=whole, has_union=task.has_union, as_xml=task.as_xml)
+    fresh = SparqlTask(
+        step="components",  # equal, whichever page comes first
+        part=SparqlPart(graph=task.part.graph),
+        naming="local",
+        has_union=task.has_union,
+        has_answered=task.has_answered,
+        as_xml=task.as_xml,
+        limit=out.settings.page_rows,
+    )
+    out.follow(fresh)
     ground = replace(task.part, rows="ground")
     out.follow(task, step="count", part=ground, want=UNKNOWN)
 
