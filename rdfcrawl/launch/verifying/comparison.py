@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.launch.verifying.fetches import SiteFetch, SiteFetches
@@ -31,6 +31,8 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.log.documents import LogDocument
 
 _GONE: Final = (404, 410)
+_CUT: Final = "its source was not read completely"
+_Finding: TypeAlias = tuple[MatchVerdict, str]
 _Documents = Mapping[str, LogDocument]
 
 
@@ -195,12 +197,12 @@ class SiteComparison:
 
     def _verdict(
         self, url: str, source: SourceName, now: SiteFetch | None
-    ) -> tuple[MatchVerdict, str] | None:
+    ) -> _Finding | None:
         """Return the verdict on a page or dump; None if there is nothing to judge."""
-        found: tuple[MatchVerdict, str] | None = None
+        found: _Finding | None = None
         has_held = self._held.has(url)
         if now is None and source in self._broken:
-            found = MatchVerdict.UNKNOWN, "its source was not read completely"
+            found = MatchVerdict.UNKNOWN, _CUT
         elif now is None:
             found = MatchVerdict.SURPLUS, "its source does not list it"
         elif now.is_unsampled:
@@ -217,7 +219,7 @@ class SiteComparison:
             return self._compared(url)
         return found if has_held else None
 
-    def _compared(self, url: str) -> tuple[MatchVerdict, str] | None:
+    def _compared(self, url: str) -> _Finding | None:
         graph, held_graph = self._now.graphs.get(url, ""), self._held.graphs.get(url)
         document = self._now.documents.get(graph)
         held = self._held.documents.get(held_graph or "")
@@ -262,7 +264,7 @@ class SiteComparison:
                 report.add(graph, *_OF_GRAPH[kind if is_clear else "not_compared"])
 
 
-_OF_GRAPH: Final[Mapping[GraphKind, tuple[MatchVerdict, str]]] = {
+_OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
     "equal": (MatchVerdict.EQUAL, ""),
     "missing": (MatchVerdict.SURPLUS, "the endpoint does not have it"),
     "surplus": (MatchVerdict.MISSING, "the endpoint has it"),
@@ -271,9 +273,7 @@ _OF_GRAPH: Final[Mapping[GraphKind, tuple[MatchVerdict, str]]] = {
 }
 
 
-def _judge(
-    one: LogDocument, other: LogDocument, scratch: Path
-) -> tuple[MatchVerdict, str]:
+def _judge(one: LogDocument, other: LogDocument, scratch: Path) -> _Finding:
     """Compare two documents; long ones on disk."""
     if one.digest == other.digest:
         return MatchVerdict.EQUAL, ""
