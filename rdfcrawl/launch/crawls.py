@@ -23,10 +23,12 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
+from rdfcrawl.launch.later_run import queue_later_run
 from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Coroutine
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.options import CheckedCrawl, ExitCodes
@@ -81,6 +83,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
+    crawler.not_due = _run_before(queue_later_run(checked))
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
     refusal = _Refusal()
@@ -108,6 +111,15 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def _run_before(work: Coroutine[None, None, str]) -> str:
+    """Run a coroutine before the reactor, without changing the current event loop."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
 
 
 def page_if_wanted(

@@ -45,6 +45,7 @@ class ProgressReport:
             raise NotConfigured
         self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
+        self._not_due: str = getattr(crawler, "not_due", "")
         crawl = self._spider.options.crawl
         self._store = crawl.stores.uri
         self._store_lines = follower_lines(
@@ -99,6 +100,7 @@ class ProgressReport:
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
                 lost=self._lost_logs,
+                not_due=self._not_due,
             )
 
 

@@ -175,11 +175,13 @@ def print_summary(
     outcome: str,
     own: OwnFaults,
     lost: Sequence[str],
+    not_due: str,
 ) -> None:
     """Print the summary of a crawl to stderr, and one line of it to a log file.
 
     `done`, `secs` and `own` concern only this run; `outcome` is one word for its end;
-    `lost` lists logs that were deleted earlier.
+    `lost` lists logs that were deleted earlier; `not_due` has the pages that this run
+    has not requested again.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
@@ -189,6 +191,7 @@ def print_summary(
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
+        "not due": safe_text(not_due),
         "owed": _owed(now.owed),
         "quotas": _epochs(now),
         "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
@@ -201,6 +204,7 @@ def print_summary(
     }
     is_there = {
         "changes": now.changes,
+        "not due": not_due,
         "owed": now.owed.n_uris,
         "quotas": now.epochs,
         "own faults": own,
