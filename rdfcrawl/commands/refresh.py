@@ -187,13 +187,14 @@ class _ProgressLine:
 
 def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
     """Print due pages, with reasons."""
-    now_ms, n_due = _now_ms(), 0
-    for n_due, each in enumerate(refresh.preview(now_ms), start=1):
+    now_ms, has_any = _now_ms(), False
+    for each in refresh.preview(now_ms):
+        has_any = True
         if is_json:
             write_lines(json.dumps({"url": each.url, **asdict(each.reason)}))
         else:
             write_lines(f"{each.url} {_reason(each)}")
-    if not (n_due or is_json):
+    if not (has_any or is_json):
         write_lines(_none(refresh.not_due(now_ms)))
     return 0
 

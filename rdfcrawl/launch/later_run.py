@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.crawl_folder import read_identity, read_runs
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.options import CheckedCrawl
+    from rdfcrawl.spiders.base import RdfSpider
 
 
 async def queue_later_run(checked: CheckedCrawl) -> str:
@@ -21,7 +22,8 @@ async def queue_later_run(checked: CheckedCrawl) -> str:
     Return nothing if no earlier run has ended on this machine. An error is returned,
     and does not prevent the crawl.
     """
-    spider, options = checked.crawler.spidercls, checked.options
+    spider = cast("type[RdfSpider]", checked.crawler.spidercls)
+    options = checked.options
     quads = options.crawl.paths.quads
     arguments = spider.accepts().parse(checked.given)
     if arguments.fresh or not spider.makes_documents or options.crawl.run is not None:

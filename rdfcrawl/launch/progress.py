@@ -23,6 +23,7 @@ from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOpti
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
     LiveTable,
+    as_notes,
     one_line,
     print_summary,
     take_last_snapshot,
@@ -99,8 +100,7 @@ class ProgressReport:
                 secs=monotonic() - self._began,
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
-                lost=self._lost_logs,
-                not_due=self._not_due,
+                notes=as_notes(self._lost_logs, self._not_due),
             )
 
 

@@ -25,6 +25,7 @@ from rdfcrawl.launch.later_run import queue_later_run
 from rdfcrawl.launch.progress import follower_lines, watch
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
+    as_notes,
     print_summary,
     take_last_snapshot,
     take_snapshot,
@@ -129,8 +130,7 @@ class WorkerPool:
                 secs=monotonic() - began,
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
-                lost=self._lost_logs,
-                not_due=self._not_due,
+                notes=as_notes(self._lost_logs, self._not_due),
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
