@@ -101,7 +101,7 @@ class NotDuePages:
 
     def __str__(self) -> str:
         """Return the numbers and the time in words."""
-        parts = [f"{n:,} {reason}" for reason, n in sorted(self.counts.items())]
+        parts = [f"{n:,} {reason}" for reason, n in self.counts.most_common()]
         if self.next_ms is not None:
             parts.append(f"the next is due on {time_text(self.next_ms)}")
         return ", ".join(parts)

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.urldb.record import UrlRecord
 
+_LEFT: Final = "REDIRECTED"
 _MOST_REDIRECTS: Final = 5  # of a seed, in a chain
-_LEFT: Final = "fetched pages are left to `scrapy refresh` (REVISITS=refresh)"
+_OTHERS: Final = "fetched pages are left to `scrapy refresh` (REVISITS=refresh)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class LaterRun:
             OSError: a disk is full, or cannot be read.
         """
         if self.options.work.revisits is RevisitsBy.REFRESH:
-            return _LEFT
+            return _OTHERS
         queue = await RefreshQueue.open(self.options, settings)
         try:
             if not await queue.is_later_run():
@@ -115,6 +116,10 @@ class DuePages:
                     break
                 yield record.url
                 target = self._reader.redirect_of(record)
+                # The log has no redirect of a refreshed page to a known one.
+                outcome = record.fetches[-1].outcome if record.fetches else ""
+                if not target and outcome == _LEFT:
+                    target = record.latest.get("redirect", "")
                 record = self._database.find(target) if target else None
 
     def planned(self) -> Iterator[PlannedFetch]:
@@ -147,4 +152,4 @@ def _is_left(record: UrlRecord, facts: UriFacts) -> bool:
     """Return whether the crawl requests a page again by another rule."""
     if is_scheduled(record) or facts.is_listed:
         return True
-    return "task" not in record.latest and facts.fetches[-1].fault in MAY_PASS
+    return "task" not in record.latest and record.fetches[-1].fault in MAY_PASS
