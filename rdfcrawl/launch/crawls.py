@@ -23,12 +23,10 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
-from rdfcrawl.launch.later_run import queue_later_run
 from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Coroutine
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.options import CheckedCrawl, ExitCodes
@@ -83,7 +81,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
-    crawler.not_due = _run_before(queue_later_run(checked))
+    crawler.not_due = _queue_later_run(checked)
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
     refusal = _Refusal()
@@ -113,11 +111,17 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     return _exit_code(reasons, crawler, checked.launch.codes)
 
 
-def _run_before(work: Coroutine[None, None, str]) -> str:
-    """Run a coroutine before the reactor, without changing the current event loop."""
+def _queue_later_run(checked: CheckedCrawl) -> str:
+    """Return `queue_later_run`, without changing the current event loop."""
+    from rdfcrawl.stores.crawl_folder import read_runs
+
+    if not read_runs(checked.options.crawl.paths.quads).ended:
+        return ""
+    from rdfcrawl.launch.later_run import queue_later_run
+
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(work)
+        return loop.run_until_complete(queue_later_run(checked))
     finally:
         loop.close()
 

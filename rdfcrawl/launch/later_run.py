@@ -6,7 +6,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.crawl_folder import read_identity, read_runs
+from rdfcrawl.pipelines.spider_options import prepared
+from rdfcrawl.stores.crawl_folder import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +24,15 @@ async def queue_later_run(checked: CheckedCrawl) -> str:
     and does not prevent the crawl.
     """
     spider = cast("type[RdfSpider]", checked.crawler.spidercls)
-    options = checked.options
-    quads = options.crawl.paths.quads
-    arguments = spider.accepts().parse(checked.given)
+    arguments, options = prepared[checked.crawler].arguments, checked.options
     if arguments.fresh or not spider.makes_documents or options.crawl.run is not None:
         return ""
-    try:
-        if read_identity(quads) is None or not read_runs(quads).ended:
-            return ""
-        from rdfcrawl.monitor.refreshing.later_runs import LaterRun  # noqa: PLC0415 (slow)
-        from rdfcrawl.monitor.refreshing.options import RefreshOptions  # noqa: PLC0415
+    if not read_runs(options.crawl.paths.quads).ended:
+        return ""
+    from rdfcrawl.monitor.refreshing.later_runs import LaterRun  # noqa: PLC0415 (slow)
+    from rdfcrawl.monitor.refreshing.options import RefreshOptions  # noqa: PLC0415
 
+    try:
         settings = checked.crawler.settings
         run = LaterRun(
             options=options.crawl,
