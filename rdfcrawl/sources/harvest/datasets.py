@@ -527,8 +527,8 @@ class DatasetRegistry:
             is_due = fetch is None or fetch.run == run or _is_cheap_or_failed(fetch)
             is_due = is_due or policy.change_of(claim, fetch) is not None
             # Without a date from a sitemap, other dates are compared as texts.
-            is_other = bool(dataset.modified) and fetch.lastmod != dataset.modified
-            is_due = is_due or (is_other and not lastmod)
+            if fetch and dataset.modified and not lastmod:
+                is_due = is_due or fetch.lastmod != dataset.modified
             changes.append(f"run {run}" if is_due else None)
         return changes
 
