@@ -50,11 +50,12 @@ _NOT_BESIDES = re.compile(
 _LITERAL: Final = b'parseType="Literal"'
 _PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
 _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
-_RESOURCE_OF_CLASS = re.compile(rb":[A-Z][\w.-]*+\s[\w.-]+:resource=")
-_RESOURCE_OF_DEFAULT = re.compile(rb"<[A-Z][\w.-]*+\s[\w.-]+:resource=")
-# In outlines: a node below rdf:datatype, and a line break in the value of an attribute.
+# In outlines: a node below rdf:datatype.
 _TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
-_BREAK = re.compile(rb"\n[^<>\"=\n]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
+# In outlines of tags: a name that may be in upper case.
+_UPPER = re.compile(rb"(?:[bdgpuyA]*+:)?A")
+_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
+_BREAK = re.compile(rb"=(?:\"[^\"\n]*+\n|'[^'\n]*+\n)")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
@@ -63,13 +64,26 @@ _ASIDE = re.compile(
 _MARKUP_ASIDE = re.compile(
     rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
 )
-_BEFORE_TEXT: Final = tuple(
-    re.compile(end + rb"\s*+(?:[^\s<]|</)") for end in (b"-->", rb"\]\]>", rb"\?>")
-)
+_TEXT_AFTER_COMMENT = re.compile(rb"-->\s*+(?:[^\s<]|</)")
+_TEXT_AFTER_INSTRUCTION = re.compile(rb"\?>\s*+(?:[^\s<]|</)")
+_TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
+_TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
+_MAX_KNOWN: Final = 1024  # outlines of tags
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
 _MAX_REST_BYTES: Final = 4 * 2**20
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+
+
+# What tags have that needs a check, in outlines.
+_NAMED: Final = {
+    b"pAyp=": "parse type",
+    b"bgAA=": "bag",
+    b"dyp=": "datatype",
+    b":yp=": "type",
+    b":bu=": "about",  # perhaps at a property
+}
+_NONE: Final = frozenset[str]()
 
 
 class MendingNeeded(Exception):
@@ -110,34 +124,31 @@ class RdfXmlScreen(XmlScreen):
             MendingNeeded: see there.
             LiteralsNeeded: see there.
         """
-        outline = outline_of(block)
         if not self._is_begun:
             block = self._with_root(block)
-        if b"pAyp=" in outline and (
+        outline = outline_of(block)
+        found = _found_in(outline)
+        if "parse type" in found and (
             _UNUSUAL_PARSE_TYPE.search(block) or b'"d:pAyp' in outline
         ):
             block = self._with_parse_types(block)
         if self._literals is not None:
             block = self._literals.feed(block, is_last=is_last)
             outline = outline_of(block)
+            found = _found_in(outline)
         markup = block
-        if outline.find(b"<?", 1) > 0 or (b"!" in outline and b"<!" in outline):
-            splits_text = False
-            if any(each.search(block) for each in _BEFORE_TEXT):
-                markup, splits_text = _without_asides(block)
-            elif _MARKUP_ASIDE.search(block):
-                markup = without_comments(block)
-            if splits_text or (b"<!AAAAAAA" in outline and _DEFAULT.search(markup)):
+        if found:
+            if "aside" in found or "instruction" in found:
+                markup = _without_markup_in_asides(block, found)
+                if markup is not block:
+                    outline = outline_of(markup)
+            if (
+                ("bag" in found and b"bagID" in markup)
+                or ("datatype" in found and _TYPED_NODE.search(outline))
+                or ("break" in found and _has_break(markup))
+            ):
                 raise MendingNeeded
-            if markup is not block:
-                outline = outline_of(markup)
-        if (
-            (b"bgAA=" in outline and b"bagID" in markup)
-            or _TYPED_NODE.search(outline)
-            or ((b"='" in outline or _BREAK.search(outline)) and _has_break(markup))
-        ):
-            raise MendingNeeded
-        self._check_names(markup, outline)
+            self._check_names(markup, found)
         self._check_depth(markup, outline)
         return block
 
@@ -189,14 +200,14 @@ class RdfXmlScreen(XmlScreen):
                 done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
-    def _check_names(self, markup: bytes, outline: bytes) -> None:
+    def _check_names(self, markup: bytes, found: set[str]) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
-        tags = [*_tags_with(markup, b":about=", is_of_node=True)]
-        if _RESOURCE_OF_CLASS.search(markup) or (
-            b"</>" in outline and _RESOURCE_OF_DEFAULT.search(markup)
-        ):
+        tags: list[tuple[int, bool]] = []
+        if "about" in found:
+            tags += _tags_with(markup, b":about=", is_of_node=True)
+        if "resource" in found:
             tags += _tags_with(markup, b":resource=", is_of_node=False)
-        if b":yp=" in outline:
+        if "type" in found:
             tags += _tags_with(markup, b":type=", is_of_node=True)
         if not tags:
             return
@@ -254,23 +265,82 @@ def _tags_with(
     """
     parts = markup.split(attribute)
     parts.pop()
-    tags = {part[part.rfind(b"<") :] for part in parts}
-    names = {tag.split(None, 1)[0] for tag in tags}
-    unusual = {
-        name
-        for name in names
-        if name.rpartition(b":")[2].lstrip(b"<")[:1].isupper() is not is_of_node
-    }
-    at = 0
-    for part in parts:
-        if not unusual:
-            return
-        begin = part.rfind(b"<")
-        name = part[begin:].split(None, 1)[0]
-        if name in unusual:
-            unusual.discard(name)
-            yield at + begin, is_of_node
-        at += len(part) + len(attribute)
+    firsts: dict[bytes, int] = {}
+    for tag in {part[part.rfind(b"<") :] for part in parts}:
+        name = tag.split(None, 1)[0]
+        is_upper = name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
+        if is_upper is not is_of_node:
+            at = markup.find(tag + attribute)
+            firsts[name] = min(at, firsts.get(name, at))
+    for at in firsts.values():
+        yield at, is_of_node
+
+
+def _found_in(outline: bytes) -> set[str]:
+    """Return what the tags have that is unusual, or needs a check.
+
+    A document has few tags whose outlines differ, and documents have the same ones.
+    """
+    parts = outline.split(b"<")
+    rows = set(parts)
+    if outline.startswith(b"<?"):
+        rows.discard(parts[1])  # the declaration
+    if len(rows) > _MAX_KNOWN:  # mostly of different texts
+        rows = {_tag_of(row) for row in rows}
+    return set().union(*map(_kinds_of, rows))
+
+
+def _tag_of(row: bytes) -> bytes:
+    return found[0] if (found := _TAG.match(row)) else row
+
+
+@lru_cache(_MAX_KNOWN)
+def _kinds_of(row: bytes) -> frozenset[str]:
+    """Return what a tag has, of which this is the outline behind `<` and of text."""
+    if row.startswith(b"!"):
+        return frozenset({"aside"})
+    if row.startswith(b"?"):
+        return frozenset({"instruction"})
+    tag = _TAG.match(row)
+    outline = tag[0] if tag else row
+    if b"=" not in outline:
+        return _NONE
+    kinds = {kind for name, kind in _NAMED.items() if name in outline}
+    if b":u=" in outline and _UPPER.match(outline):
+        kinds.add("resource")
+    if b"\n" in outline and _BREAK.search(outline):
+        kinds.add("break")
+    return frozenset(kinds)
+
+
+def _without_markup_in_asides(block: bytes, found: set[str]) -> bytes:
+    """Return the text without asides if they have markup.
+
+    Raises:
+        MendingNeeded: text next to them, or defaults of attributes.
+    """
+    is_declared = "aside" in found
+    markup, splits_text = block, False
+    if (
+        (is_declared and _TEXT_AFTER_COMMENT.search(block))
+        or (
+            is_declared
+            and b"<![CDATA[" in block
+            and (_TEXT_BEFORE_CDATA.search(block) or _TEXT_AFTER_CDATA.search(block))
+        )
+        or ("instruction" in found and _TEXT_AFTER_INSTRUCTION.search(block))
+    ):
+        markup, splits_text = _without_asides(block)
+    elif is_declared and _MARKUP_ASIDE.search(block):
+        markup = without_comments(block)
+    if splits_text or (is_declared and _has_defaults(markup)):
+        raise MendingNeeded
+    return markup
+
+
+def _has_defaults(markup: bytes) -> bool:
+    """Return whether a declaration gives attributes values."""
+    return b"<!ATTLIST" in markup and _DEFAULT.search(markup) is not None
 
 
 def _without_asides(text: bytes) -> tuple[bytes, bool]:
