@@ -20,7 +20,13 @@ from xml.parsers import expat
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
-from rdfcrawl.rdf.xml_screen import XmlScreen, n_open, outline_of, without_comments
+from rdfcrawl.rdf.xml_screen import (
+    MAX_XML_DEPTH,
+    XmlScreen,
+    n_open,
+    outline_of,
+    without_comments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +38,7 @@ _START = re.compile(
     rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
 )
 _HEAD_BYTES: Final = 32 * 1024
+_USUAL_ROOT: Final = b"<rdf:RDF"
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
@@ -69,6 +76,7 @@ _TEXT_AFTER_INSTRUCTION = re.compile(rb"\?>\s*+(?:[^\s<]|</)")
 _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
+_MIN_LINES_BYTES: Final = 8 * 1024
 _MAX_KNOWN: Final = 1024  # outlines of tags
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
 _MAX_REST_BYTES: Final = 4 * 2**20
@@ -83,6 +91,11 @@ _NAMED: Final = {
     b":yp=": "type",
     b":bu=": "about",  # perhaps at a property
 }
+_DECLARED: Final = ((b"!", "aside"), (b"!AAAAA", "cdata"), (b"!AAAAAAA", "list"))
+_ATTRIBUTES: Final = (
+    *(("about", b":bu=", True), ("resource", b":u=", False), ("type", b":yp=", True)),
+)
+_MAX_COUNTED: Final = 3  # tags with an attribute
 _NONE: Final = frozenset[str]()
 
 
@@ -148,17 +161,25 @@ class RdfXmlScreen(XmlScreen):
                 or ("break" in found and _has_break(markup))
             ):
                 raise MendingNeeded
-            self._check_names(markup, found)
-        self._check_depth(markup, outline)
+            self._check_names(markup, outline, found)
+        is_small = is_last and not self._is_begun and len(markup) < MAX_XML_DEPTH
+        # The parser checks that it ends the root.
+        if (
+            not (is_small and self._is_rdf)
+            or "aside" in found
+            or not markup.rstrip().endswith(b"</rdf:RDF>")
+        ):
+            self._check_depth(markup, outline)
         return block
 
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
-        found = _ROOT.search(block, 0, _HEAD_BYTES)
+        begin = block.find(_USUAL_ROOT, 0, _HEAD_BYTES)
+        found = _ROOT.search(block, max(begin, 0), _HEAD_BYTES)
         if found is None:
             return block
         self._is_rdf, tag = True, found[0]
-        if tag.count(b"xmlns:") == tag.count(b"=") and _ITS not in tag:
+        if tag.count(b"xmlns") == tag.count(b"=") and _ITS not in tag:
             return block
         is_its = _ITS in tag and b":dir" in block
         if _NOT_OF_ROOT.search(tag) or (is_its and not _VERSION.search(tag)):
@@ -200,15 +221,16 @@ class RdfXmlScreen(XmlScreen):
                 done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
-    def _check_names(self, markup: bytes, found: set[str]) -> None:
+    def _check_names(self, markup: bytes, outline: bytes, found: set[str]) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
         tags: list[tuple[int, bool]] = []
-        if "about" in found:
-            tags += _tags_with(markup, b":about=", is_of_node=True)
-        if "resource" in found:
-            tags += _tags_with(markup, b":resource=", is_of_node=False)
-        if "type" in found:
-            tags += _tags_with(markup, b":type=", is_of_node=True)
+        for name, mark, is_of_node in _ATTRIBUTES:
+            if name in found:
+                tags += _tags_with(
+                    *(markup, b":%s=" % name.encode()),
+                    n_at_most=outline.count(mark),
+                    is_of_node=is_of_node,
+                )
         if not tags:
             return
         depth, done = self.depth, 0
@@ -257,16 +279,14 @@ def _tag_around(text: bytes, at: int) -> bytes:
 
 
 def _tags_with(
-    markup: bytes, attribute: bytes, *, is_of_node: bool
+    markup: bytes, attribute: bytes, *, n_at_most: int, is_of_node: bool
 ) -> Iterator[tuple[int, bool]]:
     """Yield the first begin of tags with an attribute and a name of unusual case.
 
     Names of classes mostly begin in upper case, and those of properties do not.
     """
-    parts = markup.split(attribute)
-    parts.pop()
     firsts: dict[bytes, int] = {}
-    for tag in {part[part.rfind(b"<") :] for part in parts}:
+    for tag in _tags_before(markup, attribute, n_at_most):
         name = tag.split(None, 1)[0]
         is_upper = name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
         if is_upper is not is_of_node:
@@ -276,18 +296,51 @@ def _tags_with(
         yield at, is_of_node
 
 
+def _tags_before(markup: bytes, attribute: bytes, n_at_most: int) -> set[bytes]:
+    """Return what precedes an attribute in tags, all that differ.
+
+    Counts of few ones are faster than a search for all.
+    """
+    tags: set[bytes] = set()
+    n_left, at = n_at_most, -1
+    while len(tags) < _MAX_COUNTED and (at := markup.find(attribute, at + 1)) >= 0:
+        tag = markup[markup.rfind(b"<", 0, at) : at]
+        if tag in tags:
+            break
+        tags.add(tag)
+        n_left -= markup.count(tag + attribute)
+        if not n_left:
+            return tags
+    parts = markup.split(attribute)
+    parts.pop()
+    return {part[part.rfind(b"<") :] for part in parts}
+
+
 def _found_in(outline: bytes) -> set[str]:
     """Return what the tags have that is unusual, or needs a check.
 
     A document has few tags whose outlines differ, and documents have the same ones.
     """
-    parts = outline.split(b"<")
-    rows = set(parts)
-    if outline.startswith(b"<?"):
-        rows.discard(parts[1])  # the declaration
+    if outline.startswith(b"<?"):  # the declaration
+        outline = outline[outline.find(b"?>") + 2 :]
+    rows = _rows_of_lines(outline) if len(outline) > _MIN_LINES_BYTES else None
+    if rows is None:
+        rows = set(outline.split(b"<"))
     if len(rows) > _MAX_KNOWN:  # mostly of different texts
         rows = {_tag_of(row) for row in rows}
     return set().union(*map(_kinds_of, rows))
+
+
+def _rows_of_lines(outline: bytes) -> set[bytes] | None:
+    """Return the tags of an outline; None if one has a line break."""
+    rows: set[bytes] = set()
+    for line in set(outline.split(b"\n")):
+        tags = line.split(b"<")
+        last = tags[-1]
+        if len(tags) > 1 and not (last.startswith((b"!", b"?")) or _TAG.match(last)):
+            return None
+        rows.update(tags[1:])
+    return rows
 
 
 def _tag_of(row: bytes) -> bytes:
@@ -298,7 +351,7 @@ def _tag_of(row: bytes) -> bytes:
 def _kinds_of(row: bytes) -> frozenset[str]:
     """Return what a tag has, of which this is the outline behind `<` and of text."""
     if row.startswith(b"!"):
-        return frozenset({"aside"})
+        return frozenset(kind for mark, kind in _DECLARED if row.startswith(mark))
     if row.startswith(b"?"):
         return frozenset({"instruction"})
     tag = _TAG.match(row)
@@ -324,8 +377,7 @@ def _without_markup_in_asides(block: bytes, found: set[str]) -> bytes:
     if (
         (is_declared and _TEXT_AFTER_COMMENT.search(block))
         or (
-            is_declared
-            and b"<![CDATA[" in block
+            "cdata" in found
             and (_TEXT_BEFORE_CDATA.search(block) or _TEXT_AFTER_CDATA.search(block))
         )
         or ("instruction" in found and _TEXT_AFTER_INSTRUCTION.search(block))
@@ -333,7 +385,7 @@ def _without_markup_in_asides(block: bytes, found: set[str]) -> bytes:
         markup, splits_text = _without_asides(block)
     elif is_declared and _MARKUP_ASIDE.search(block):
         markup = without_comments(block)
-    if splits_text or (is_declared and _has_defaults(markup)):
+    if splits_text or ("list" in found and _has_defaults(markup)):
         raise MendingNeeded
     return markup
 
