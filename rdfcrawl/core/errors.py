@@ -141,6 +141,7 @@ class Reason(StrEnum):
     PAGING_LOOP = "paging_loop"
     INCOMPLETE = "incomplete"
     WAY_FAILED = "way_failed"
+    COPY_KEPT = "copy_kept"
     # the crawl
     LEASES_LOST = "leases_lost"
     BAD_RECORD = "bad_record"
@@ -217,7 +218,7 @@ MAY_PASS: Final = frozenset(
         *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED),
         *(Reason.UNREACHABLE, Reason.TIMEOUT),
         *(Reason.TLS, Reason.ROBOTS_UNREACHABLE, Reason.HOST_BUSY, Reason.BAD_HTTP),
-        *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY),
+        *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY, Reason.COPY_KEPT),
     }
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})

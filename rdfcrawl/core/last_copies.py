@@ -8,8 +8,11 @@ file, is accepted when a later run gets the same statements.
 
 from __future__ import annotations
 
+from calendar import timegm
 from dataclasses import dataclass, replace
 from typing import Final
+
+from rdfcrawl.core.messages import counted
 
 SMALL: Final = 20
 """A list of at most so many entries may lose all of them: each is confirmed."""
@@ -37,6 +40,7 @@ class LastCopy:
         n_quads: number of statements; 0 if unknown.
         is_page: read from HTML.
         is_cut: the document was not read to its end.
+        has_end: the document, its format or its packing shows where it ends.
         modified_secs: `Last-Modified`, Unix time; 0 if unknown.
         doubted: digest of the statements in a response that was refused.
         doubted_in: the run of that response.
@@ -47,10 +51,34 @@ class LastCopy:
     n_quads: int = 0
     is_page: bool = False
     is_cut: bool = False
+    has_end: bool = False
     modified_secs: int = 0
     doubted: str = ""
     doubted_in: str = ""
     n_doubts: int = 0
+
+    def text(self) -> str:
+        """Return the text for a table, which is short in the usual case."""
+        flags = self.is_page + 2 * self.is_cut + 4 * self.has_end
+        text = f"{self.digest} {self.n_quads} {flags} {self.modified_secs}"
+        if not self.n_doubts:
+            return text
+        return f"{text} {self.doubted} {self.n_doubts} {self.doubted_in}"
+
+    @classmethod
+    def of_text(cls, text: str) -> LastCopy:
+        """Return the copy with a text.
+
+        >>> LastCopy.of_text(LastCopy("a", 5, is_page=True).text()).n_quads
+        5
+        """
+        digest, n_quads, flags, secs, *doubts = text.split(" ", 6)
+        page, cut, end = (bool(int(flags) & bit) for bit in (1, 2, 4))
+        copy = cls(digest, int(n_quads), page, cut, end, int(secs))
+        if not doubts:
+            return copy
+        doubted, n_doubts, run = doubts
+        return replace(copy, doubted=doubted, n_doubts=int(n_doubts), doubted_in=run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +87,7 @@ class NewCopy:
 
     Attributes:
         digest: of the statements.
-        has_end: the format or its packing shows where the document ends.
+        has_losses: some statements were not read.
         run: in which it was requested.
         The others: see `LastCopy`.
     """
@@ -69,14 +97,19 @@ class NewCopy:
     is_page: bool
     is_cut: bool
     has_end: bool
+    has_losses: bool
     modified_secs: int
     run: str
 
     def kept(self) -> LastCopy:
         """Return the copy after the response was stored."""
-        digest = "" if self.is_cut else self.digest
         return LastCopy(
-            digest, self.n_quads, self.is_page, self.is_cut, self.modified_secs
+            "" if self.has_losses else self.digest,
+            self.n_quads,
+            self.is_page,
+            self.is_cut,
+            self.has_end,
+            self.modified_secs,
         )
 
 
@@ -99,14 +132,36 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         return kind, new.is_page and last.is_page and not new.is_cut
     if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
         is_near = new.n_quads >= n_last * (1 - _MAX_LOST)
-        return f"cut after {new.n_quads} statements, {n_last} before", is_near
-    if new.is_page and not last.is_page and n_last:
-        return "a page in place of data", True
-    if 0 < new.modified_secs < last.modified_secs:
-        return "older than the last version", True
-    if not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
-        return f"{new.n_quads} statements, {n_last} before", True
-    return "", False
+        n_now = counted(new.n_quads, "statement")
+        return f"cut after {n_now}, {n_last:,} before", is_near
+    why = ""
+    if new.is_page and n_last and not last.is_page:
+        why = "a page in place of data"
+    elif new.is_page and new.n_quads < n_last and last.has_end > new.has_end:
+        why = "a page without its end"
+    elif 0 < new.modified_secs < last.modified_secs:
+        why = "older than the last version"
+    elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
+        why = f"{counted(new.n_quads, 'statement')}, {n_last:,} before"
+    return why, True
+
+
+_NAMES: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+_MONTHS: Final = {name: n for n, name in enumerate(_NAMES.split(), 1)}
+
+
+def http_secs(date: str) -> int:
+    """Return a date of HTTP as Unix time; 0 if it has another form.
+
+    >>> http_secs("Sun, 06 Nov 1994 08:49:37 GMT")
+    784111777
+    """
+    try:
+        day, month, year = int(date[5:7]), _MONTHS[date[8:11]], int(date[12:16])
+        hour, minute, second = int(date[17:19]), int(date[20:22]), int(date[23:25])
+        return timegm((year, month, day, hour, minute, second))
+    except (LookupError, ValueError, OverflowError):
+        return 0
 
 
 def doubted(last: LastCopy, new: NewCopy) -> LastCopy:

@@ -289,6 +289,7 @@ class Document:
         is_unchanged: its statements equal the stored ones; it is not written.
         is_changed: an earlier run has stored other statements.
         is_deleted: the source reports its deletion; its statements are deleted.
+        is_doubtful: it is not stored, since it is worse than the last good copy.
         withdrawn: URLs of other documents that no source has any more; their statements
             are deleted after it is processed.
         replaced: another document, whose statements were deleted since its page has
@@ -319,6 +320,7 @@ class Document:
     is_unchanged: bool = False
     is_changed: bool = False
     is_deleted: bool = False
+    is_doubtful: bool = False
     replaced: str = ""
     withdrawn: tuple[str, ...] = ()
     facts: DocumentFacts = NO_FACTS

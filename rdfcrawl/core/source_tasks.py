@@ -19,6 +19,8 @@ class RobotsTask:
 
     # read only descriptions of datasets, to confirm claims of others
     is_confirming: bool = False
+    # read only datasets, in a crawl that follows links
+    only_datasets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,17 @@ class SitemapTask:
     # `addresses.may_list`
     robots_hosts: tuple[str, ...] = ()
     is_confirming: bool = False  # see `RobotsTask`
+    only_datasets: bool = False  # likewise
     depth: int = 0  # indexes above it
     # time of the last ping for it, or for the index that lists it, in ms: it is read
     # again in the same run; 0: no ping
     ping: int = 0
     is_guess: bool = False  # not named anywhere: it is tried at `/sitemap.xml`
+
+    @property
+    def wants_entries(self) -> bool:
+        """Whether the pages and sitemaps that it lists are requested."""
+        return not (self.is_confirming or self.only_datasets)
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.
@@ -215,6 +223,7 @@ SparqlStep = Literal[
     "count",  # of one partition
     "group",  # count of one subject that is larger than a page
     "split",  # list the predicates or classes of a partition
+    "hashes",  # counts by a hash of the rows, to cut a partition in any number
     "pivot",  # a subject in the middle of a partition
     "page",  # rows after a key, in order
     "offset",  # rows after a number of rows
@@ -232,6 +241,7 @@ BlankNaming = Literal[
     "local",  # labels are valid in one response
 ]
 RowOrder = Literal[
+    "",  # none: all rows of the partition are in one response
     "s",  # by the subject
     "h",  # by a hash of the subject: for IRIs that do not fit into a query
     "o",  # by a hash of the object, for one subject
@@ -257,6 +267,20 @@ class SparqlPart:
     no_iri: bool = False  # objects are not IRIs
     subject: str = ""  # key of the one subject; empty if any
     obj: str = ""  # hash of the one object; empty if any
+    # hashes of rows are not less than the first, and less than the second; hexadecimal
+    hash_low: str = ""
+    hash_high: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSize:
+    """Sizes of the pages of a partition, as its failures teach them."""
+
+    top: int = 0  # LIMIT before the first failure; 0: nothing failed
+    best: int = 0  # largest page since then that succeeded; 0: none
+    worst: int = 0  # smallest page that failed
+    wait: int = 0  # pages before `worst` is tried again; 0: it failed only once
+    left: int = 0  # pages until then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +301,7 @@ class SparqlTask:
     after: str = ""  # last key read
     order: RowOrder = "s"  # of a `page`
     most: int = 0  # most rows of a response
-    worst: int = 0  # fewest rows of a failed request; 0: none has failed
+    size: PageSize = PageSize()  # of a `page`; `limit` is its present value
     # graphs of the step `whole`; the empty name is the default graph
     graphs: tuple[str, ...] = ()
     offset: int = 0  # of an `offset`, `components` or `query`
@@ -285,6 +309,8 @@ class SparqlTask:
     fails: int = 0  # consecutive failures of this request
     variant: int = 0  # form of the query; 0 is the best
     seen: tuple[str, ...] = ()  # labels of the previous response, for `stable`
+    is_unsorted: bool = False  # a larger partition could not be sorted
+    can_hash: bool = True  # the endpoint has not refused a step `hashes`
     n_tries: int = 0  # times that the endpoint deferred the request
     has_answered: bool = False  # an earlier request of the harvest had a response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -222,12 +222,13 @@ class Visit:
             is_connection_refused=self.is_connection_refused,
         )
 
-    def give_back(self) -> None:
-        """Return all pending records to the queue."""
-        for index in self.pending:
+    def give_back(self, indexes: Collection[int] | None = None) -> None:
+        """Return pending records to the queue, by default all."""
+        given = frozenset(self.pending if indexes is None else indexes)
+        for index in given:
             self.returned.setdefault(index, self.records[index])
             self.unrequested.add(index)
-        self.pending.clear()
+        self.pending = [index for index in self.pending if index not in given]
 
     @property
     def rest_secs(self) -> float:

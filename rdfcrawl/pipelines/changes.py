@@ -8,20 +8,24 @@ crawl is kept, too, for all runs and workers.
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.records import Document
+from rdfcrawl.core.last_copies import (
+    LastCopy,
+    NewCopy,
+    doubt_of,
+    doubted,
+)
+from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.pipelines.provenance import has_losses
-from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.stores.options import shown_uri
 
-_CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
-_STORED: Final = "stored"  # table of the crawl: digest of graph -> digest of statements
-_KEY_BYTES: Final = 8  # a change is missed if both are equal by chance
 _DIGEST_BYTES: Final = 12
 
 
@@ -40,36 +44,73 @@ class DocumentDigest:
 def may_be_revisited(document: Document) -> bool:
     """Return whether a later run may request the document again."""
     record = document.record
-    return record.kind.is_source or bool(record.task or record.change)
+    is_again = record.kind.is_source or bool(record.task or record.change)
+    return is_again or record.depth == 0
 
 
-class StoredDigests:
-    """Digests of the graphs of a crawl, for all runs and workers.
+class StoredCopies:
+    """The stored statements of a crawl's documents, for all runs and workers.
 
-    A digest is stored after the statements are on disk, and removed before others are
-    written. So no changed graph counts as unchanged, however a worker ends.
+    The digest of a copy is stored after its statements are on disk, and removed before
+    others are written. So no changed graph counts as unchanged, however a worker ends.
     """
 
     def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
         self._written: dict[str, str] = {}  # since the last flush
 
-    async def is_stored(self, document: Document, digest: DocumentDigest) -> bool:
+    @property
+    def run(self) -> int:
+        """Number of the run."""
+        return self._spider.joined().run
+
+    async def last(self, document: Document, url: str = "") -> LastCopy | None:
+        """Return the copy by an earlier run of a document, or of another URL."""
+        if not self._is_later(document):
+            return None
+        key = copy_key(url or document.url)
+        text = await self._spider.joined().state_store.get(CRAWL, STORED, key)
+        return LastCopy.of_text(text) if text else None
+
+    async def is_stored(self, document: Document, new: NewCopy) -> bool:
         """Return whether the store has exactly these statements of a document.
 
         If the store has others, their digest is removed here, as they will be replaced,
         and `Document.is_changed` is set.
         """
-        if has_losses(document):
-            await self.forget(document)
-        elif self._spider.joined().run or document.record.change:
-            key = _key(document)
-            known = await self._spider.joined().state_store.get(_CRAWL, _STORED, key)
-            if known == digest.text() and key not in self._written:
-                return True
-            document.is_changed = known is not None
-            await self.forget(document)
+        last = await self.last(document)
+        if last is None:
+            return False
+        key = copy_key(document.url)
+        if last.digest == new.kept().digest != "" and key not in self._written:
+            return True
+        document.is_changed = bool(last.digest) and not has_losses(document)
+        self._written.pop(key, None)
+        await self._put({key: replace(last, digest="").text()})
         return False
+
+    async def doubt(self, document: Document, new: NewCopy) -> str:
+        """Return why a document does not replace the last copy; empty if it does."""
+        if document.record.kind is Kind.SPARQL:
+            return ""  # an endpoint is judged by all of its responses
+        url, moved = document.url, moved_from(document)
+        last = await self.last(document)
+        if last is None and moved:
+            url, last = moved, await self.last(document, moved)
+        if last is None:
+            task = document.record.task
+            if not (isinstance(task, RefreshedPage) and task.is_stored):
+                return ""
+            last = LastCopy()  # of a crawl that did not expect a later one
+        if why := doubt_of(new, last):
+            self._written[copy_key(url)] = doubted(last, new).text()
+        return why
+
+    def _is_later(self, document: Document) -> bool:
+        """Return whether an earlier run may have stored the document."""
+        if document.record.change:
+            return True
+        return bool(self._spider.joined().run) and may_be_revisited(document)
 
     def may_have(self, document: Document) -> bool:
         """Return whether an earlier run may have stored a page or dump.
@@ -82,36 +123,33 @@ class StoredDigests:
         return is_later_run and may_be_revisited(document) and not is_judged
 
     async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the document completely."""
-        key = _key(document)
+        """Return whether an earlier run has stored the document."""
+        key = copy_key(document.url)
         state_store = self._spider.joined().state_store
-        return await state_store.get(_CRAWL, _STORED, key) is not None
+        return await state_store.get(CRAWL, STORED, key) is not None
 
-    def note(self, document: Document, digest: DocumentDigest) -> None:
-        """Remember the digest of a document that was written to the store."""
-        if not has_losses(document):
-            self._written[_key(document)] = digest.text()
+    def note(self, document: Document, new: NewCopy) -> None:
+        """Remember a document that was written to the store."""
+        self._written[copy_key(document.url)] = new.kept().text()
 
     async def forget(self, document: Document) -> None:
-        """Remove the digest of a document that is replaced or deleted."""
-        key = _key(document)
+        """Forget the copy of a document that is deleted."""
+        key = copy_key(document.url)
         self._written.pop(key, None)
-        await self._spider.joined().state_store.drop(_CRAWL, _STORED, [key])
+        await self._spider.joined().state_store.drop(CRAWL, STORED, [key])
 
     def take(self) -> dict[str, str]:
-        """Return the digests of documents written since the last flush."""
+        """Return the copies of documents written since the last flush."""
         written, self._written = self._written, {}
         return written
 
     async def put(self, written: dict[str, str]) -> None:
-        """Store the digests of documents that are on disk."""
+        """Store the copies of documents that are on disk."""
         if written:
-            await self._spider.joined().state_store.put(_CRAWL, _STORED, written)
+            await self._put(written)
 
-
-def _key(document: Document) -> str:
-    graph = graph_iri(document.url).encode()
-    return b64encode(blake2b(graph, digest_size=_KEY_BYTES).digest()).decode()
+    async def _put(self, entries: dict[str, str]) -> None:
+        await self._spider.joined().state_store.put(CRAWL, STORED, entries)
 
 
 _WHERE: Final = ("crawl:", "store")  # table of the crawl, with one entry

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import (
     ConfigError,
+    Fault,
     RdfcrawlError,
     Reason,
     StoreFault,
     passing_fault,
 )
-from rdfcrawl.core.records import Document
-from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
-    StoredDigests,
+    StoredCopies,
     lost_copy,
     may_be_revisited,
     moved_from,
@@ -28,6 +28,7 @@ from rdfcrawl.pipelines.items import (
     pass_through,
 )
 from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.sources.harvest.last_copies import new_copy
 from rdfcrawl.stores.options import build_store, check_writer
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.core.content import QuadChunk
+    from rdfcrawl.core.last_copies import NewCopy
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 _GONE: Final = frozenset({404, 410})
@@ -45,11 +47,11 @@ class StorePipeline(DurablePipeline):
     """Pipeline that writes the quads of each document as they pass."""
 
     def __init__(
-        self, store: Store, digests: StoredDigests, kept_store: KeptStore
+        self, store: Store, copies: StoredCopies, kept_store: KeptStore
     ) -> None:
         self._store = store
         self._kept_store = kept_store
-        self.digests = digests
+        self.copies = copies
         self._writer_class: type | None = None  # checked class
 
     @classmethod
@@ -62,7 +64,7 @@ class StorePipeline(DurablePipeline):
         spider = harvesting_spider(crawler)
         stores = spider.options.crawl.stores
         store, kept_store = build_store(crawler, stores), KeptStore(spider, stores.uri)
-        return cls(store, StoredDigests(spider), kept_store).connected(crawler)
+        return cls(store, StoredCopies(spider), kept_store).connected(crawler)
 
     async def open_spider(self) -> None:
         """Open the store, and repair the damage of a crash.
@@ -86,10 +88,10 @@ class StorePipeline(DurablePipeline):
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        written = self.digests.take() if self._is_open else {}
+        written = self.copies.take() if self._is_open else {}
         fault = await super().flush()
         if fault is None:
-            await self.digests.put(written)
+            await self.copies.put(written)
         return fault
 
     async def _sync(self) -> None:
@@ -140,13 +142,13 @@ class StorePipeline(DurablePipeline):
     async def stored_redirect(self, document: Document) -> str:
         """Return the URL of a redirected page stored by an earlier run; or ""."""
         url = moved_from(document)
-        if not (url and self.digests.may_have(document)):
+        if not (url and self.copies.may_have(document)):
             return ""
-        return url if await self.digests.has(document.part(url)) else ""
+        return url if await self.copies.has(document.part(url)) else ""
 
     async def forget(self, document: Document) -> None:
         """Delete a document in the store."""
-        await self.digests.forget(document)
+        await self.copies.forget(document)
         writer = await self.open_document(document)
         await writer.end()
 
@@ -163,16 +165,24 @@ class StorePipeline(DurablePipeline):
         await self.forget(document if url == document.url else document.part(url))
 
     async def end(
-        self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
+        self, document: Document, writer: DocumentWriter, new: NewCopy | None
     ) -> None:
         """Commit a document to the store, unless it is unchanged."""
-        if digest is not None and await self.digests.is_stored(document, digest):
+        if new is not None and await self.copies.is_stored(document, new):
             document.is_unchanged = True
             await writer.abandon()
             return
         await writer.end()
-        if digest is not None:
-            self.digests.note(document, digest)
+        if new is not None:
+            self.copies.note(document, new)
+
+    async def is_doubtful(self, document: Document, new: NewCopy) -> bool:
+        """Return whether the last good copy stays; note the reason as a fault."""
+        why = await self.copies.doubt(document, new)
+        if why:
+            document.faults.append(Fault(Reason.COPY_KEPT, why))
+            document.is_doubtful, document.n_quads = True, 0
+        return bool(why)
 
 
 class StoreTee:
@@ -221,6 +231,13 @@ class StoreTee:
     async def _end(self) -> None:
         document = self._document
         document.n_quads = self._n_quads
+        new = None
+        if self._digest is not None:
+            new = new_copy(document, self._digest.text(), self._pipeline.copies.run)
+            is_judged = 200 <= document.status < 300 and not document.withheld
+            if is_judged and await self._pipeline.is_doubtful(document, new):
+                await self.aclose()
+                return
         lost = lost_copy(document) or await self._pipeline.stored_redirect(document)
         writer = self._writer
         if document.withheld:  # of a page, known at its end
@@ -229,13 +246,13 @@ class StoreTee:
             if may_be_revisited(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
-            if writer is None and self._pipeline.digests.may_have(document):
-                document.is_deleted = await self._pipeline.digests.has(document)
+            if writer is None and self._pipeline.copies.may_have(document):
+                document.is_deleted = await self._pipeline.copies.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and lost != document.url and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)
         if writer is not None:
-            await self._pipeline.end(document, writer, self._digest)
+            await self._pipeline.end(document, writer, new)
             self._writer = None
         if lost:
             await self._pipeline.delete_stored(document, lost)
@@ -256,12 +273,6 @@ def _message(store: Store, error: Exception) -> str:
 
 def _replaces(document: Document) -> bool:
     """Return whether a document without statements may replace earlier ones."""
-    record = document.record
-    is_same = document.status == 304
     is_empty = all(fault.reason is Reason.EMPTY for fault in document.faults)
-    is_whole = is_empty and not (document.is_partial or is_same)
-    if isinstance(task := record.task, RefreshedPage) and (
-        not task.is_stored or lost_copy(document)
-    ):
-        return False
-    return is_whole and bool(record.kind.is_source or record.change)
+    is_whole = is_empty and not document.is_partial and document.status != 304
+    return is_whole and document.record.kind is Kind.SPARQL

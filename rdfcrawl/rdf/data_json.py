@@ -18,7 +18,16 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.namespaces import DCAT, GEOSPARQL, RDF_TYPE, XSD
+from rdfcrawl.core.namespaces import (
+    DCAT,
+    DCTERMS,
+    FOAF,
+    GEOSPARQL,
+    RDF_TYPE,
+    SKOS,
+    VCARD,
+    XSD,
+)
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
 from rdfcrawl.rdf.iris import resolve
@@ -31,6 +40,17 @@ if TYPE_CHECKING:
 
 CONTEXT: Final = "https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld"
 MAX_BYTES: Final = 256 * 2**20
+# Terms of version 3.0 outside of DCAT, by their names there.
+_LATER: Final = {
+    **dict.fromkeys(("Agent", "Document"), FOAF),
+    **dict.fromkeys(("Concept", "ConceptScheme", "prefLabel", "altLabel"), SKOS),
+    **dict.fromkeys(("notation", "inScheme", "definition"), SKOS),
+    **dict.fromkeys(("Location", "Standard", "PeriodOfTime", "MediaType"), DCTERMS),
+    **dict.fromkeys(("LicenseDocument", "RightsStatement"), DCTERMS),
+    **dict.fromkeys(("accessRights", "creator", "hasPart", "hasVersion"), DCTERMS),
+    **dict.fromkeys(("provenance", "relation", "source", "subject", "type"), DCTERMS),
+    **dict.fromkeys(("Kind", "Contact"), VCARD),
+}
 _MAX_DEPTH: Final = 32  # of nested objects
 # Classes of objects without `@type`, by the field that has them.
 _CLASSES: Final = {
@@ -207,7 +227,7 @@ class _CatalogWriter:
         if known := self._properties.get(name):
             return known
         if _NAME(name):
-            return DCAT + name
+            return _LATER.get(name, DCAT) + name
         if (compact := _COMPACT(name)) and compact[1] in self._prefixes:
             return self._prefixes[compact[1]] + compact[2]
         if ":" in name and not terms.has_forbidden(name):

@@ -274,6 +274,7 @@ class MendingReader:
             detail = f"line {self._line}: {fault.detail}"
             self._log.note(fault.reason, detail, fault.count)
         is_noted = found.all() or mender.bad or mender.skipped or mender.is_cut
+        n_errors = self._log.count(Reason.SYNTAX)
         if mender.declared:
             self._odd_prefixes.update([mender.declared])
         self._forget(mender.undeclared)
@@ -286,6 +287,9 @@ class MendingReader:
             if not mender.skipped:
                 self._note_error(Reason.SYNTAX, "the text ends within a statement")
             self.is_partial = True
+        elif self._is_last and _ends_at(self._text, end):
+            has_lost = self._log.count(Reason.SYNTAX) > n_errors
+            self.is_partial |= _is_broken_off(self._text[self._at : end], has_lost)
         if graph is not None:
             self._enter(None if graph == b"}" else self._label(graph))
         self._move_to(end)
@@ -350,6 +354,16 @@ class MendingReader:
     def _note_error(self, reason: Reason, why: str, count: int = 1) -> None:
         self._n_errors += 1
         self._log.note(reason, f"line {self._line}: {why}", count)
+
+
+def _ends_at(text: bytes, offset: int) -> bool:
+    space = _SPACE.match(text, offset)
+    return space is not None and space.end() == len(text)
+
+
+def _is_broken_off(text: bytes, has_lost: bool) -> bool:
+    """Return whether a bad text at the end of a document is no statement."""
+    return b"\0" in text or (has_lost and not text.rstrip().endswith((b".", b"}")))
 
 
 def _depth_change(text: bytes, at: int, *, is_n3: bool) -> int:

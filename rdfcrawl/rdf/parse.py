@@ -307,7 +307,8 @@ class DocumentParser:
         if attempt.needs_context:
             self._note_contexts()
         self.is_partial = attempt.is_partial
-        self._end_of_logic()
+        if self._marker is not None:
+            self._end_of_logic(self._marker)
 
     def _open(self, form: Format) -> AbstractContextManager[bytes | BinaryIO]:
         self._marker = None
@@ -324,22 +325,17 @@ class DocumentParser:
             from rdfcrawl.rdf.n3 import without_formulas
 
             blocks = without_formulas(blocks, self._marker, self.log)
-        is_n3 = self._marker is not None
-        return self._placed(blocks, has_graphs=form.has_graphs and not is_n3)
-
-    def _end_of_logic(self) -> None:
-        if self._marker is not None and self._marker.has_quantifiers:
-            self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
-            self.is_partial = True
-
-    def _placed(
-        self, blocks: Iterable[bytes], *, has_graphs: bool
-    ) -> Iterator[QuadLines]:
+        has_graphs = form.has_graphs and self._marker is None
         for block in blocks:
             has_graphs = has_graphs or self._attempt.is_mended
             yield from self.output.chunks((block,), has_graphs=has_graphs)
             if self.output.is_full:
                 return
+
+    def _end_of_logic(self, marker: FormulaMarker) -> None:
+        if marker.has_quantifiers:
+            self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
+            self.is_partial = True
 
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
@@ -447,7 +443,8 @@ class DocumentParser:
             else:
                 yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = reader.is_partial
-        self._end_of_logic()
+        if self._marker is not None:
+            self._end_of_logic(self._marker)
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements of N3 with keywords; None for other N3."""

@@ -158,7 +158,7 @@ _DCAT_US = re.compile(
     rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
     rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
     rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
-    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    rb'|"@type"\s*:\s*"(?:dcat:)?Catalog".{0,2000}"dataset"\s*:\s*\[',
     re.DOTALL,
 )
 _CONTEXT_OF_OTHERS = re.compile(

@@ -37,6 +37,7 @@ _OPEN_DIRECTIVE = re.compile(
 # A term without an end mark: prefixed name, number or blank node label
 _BARE_TERM = re.compile(r"(?<![\w.%-])[\w.%-]++$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
+_BEGINS_STATEMENT = re.compile(rb"<<|_:|<[^<>\s]*:")
 _NO_LOADER = "No LoadDocumentCallback"
 
 
@@ -59,6 +60,7 @@ class StatementReader:
     # mended lines of N-Triples may name graphs
     is_mended: bool = field(default=False, init=False)
     _n_errors: int = field(default=0, init=False)
+    _ends_in_text: bool = field(default=False, init=False)  # so far; not a statement
 
     def read(
         self, source: bytes | BinaryIO, *, reopen: Callable[[], BinaryIO]
@@ -90,6 +92,7 @@ class StatementReader:
     def _read_lines(self, source: bytes | BinaryIO) -> Iterator[bytes]:
         if isinstance(source, bytes) and len(source) <= GATHER_BYTES:
             yield self._read_runs(source, 0)
+            self.is_partial |= self._ends_in_text
             return
         file = io.BytesIO(source) if isinstance(source, bytes) else source
         n_lines = 0
@@ -100,10 +103,12 @@ class StatementReader:
             if self.is_partial:
                 return
             n_lines += block.count(b"\n") or block.count(b"\r")
+        self.is_partial |= self._ends_in_text
 
     def _read_runs(self, block: bytes, n_before: int) -> bytes:
         parts: list[bytes] = []
         for run in checking.iter_runs(block, has_graphs=self._format.has_graphs):
+            self._ends_in_text = False
             if run.is_canonical:
                 parts.append(run.lines)
                 continue
@@ -123,7 +128,7 @@ class StatementReader:
             kept = [b"\n" if is_deep(line) else line for line in lines]
             self._log.note(Reason.SYNTAX, nesting.TOO_DEEP, kept.count(b"\n"))
             block = b"".join(kept)
-        out = io.BytesIO()
+        out, text = io.BytesIO(), b""
         for number, line, error in checking.iter_refused(block, self._format, out):
             repaired = checking.mended(line, self._log, self._format)
             if repaired:
@@ -133,9 +138,12 @@ class StatementReader:
                 self._note_error(error, n_before + count_lines() + number)
                 # A last line without end was probably truncated.
                 self.is_partial = not line.endswith((b"\n", b"\r"))
+                text = line.strip()
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
                 break
+        if text and not _is_like_statement(text):
+            self._ends_in_text = block.rstrip().endswith(text)
         return out.getvalue()
 
     # Other formats: one parser, which continues where that is safe.
@@ -235,6 +243,11 @@ class StatementReader:
         if self._format.is_line_based:  # the message counts from the parser's start
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
+
+
+def _is_like_statement(line: bytes) -> bool:
+    """Return whether a bad line is a statement, and no message of a server."""
+    return line.endswith(b".") and _BEGINS_STATEMENT.match(line) is not None
 
 
 def _without_written(lines: bytes, out: io.BytesIO) -> bytes:

@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.frontier.redis.errors import RedisRetry
-from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
+from rdfcrawl.pipelines.changes import KeptStore, StoredCopies
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore
@@ -55,7 +55,7 @@ async def test_what_the_store_refused_is_not_called_unchanged(
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
     kept_store = KeptStore(spider, "segments")
-    pipeline = StorePipeline(store, StoredDigests(spider), kept_store)
+    pipeline = StorePipeline(store, StoredCopies(spider), kept_store)
     await pipeline.open_spider()
     await read(pipeline, "http://a.example/first")  # is gathered, and written with URL
     folder.rename(tmp_path / "away")

@@ -74,7 +74,9 @@ class Endpoint:
         if isinstance(found, ox.QueryTriples):
             body = ox.serialize(found, format=ox.RdfFormat.N_TRIPLES) or b""
             return _answer("application/n-triples", body)
-        assert isinstance(found, ox.QuerySolutions)
+        if isinstance(found, ox.QueryBoolean):
+            body = b'{"head":{},"boolean":true}' if found else b'{"boolean":false}'
+            return _answer("application/sparql-results+json", body)
         names = [x.value for x in found.variables]
         rows = self._rows(found, len(names))
         result_format, media_type = _FORMATS[self.table]

@@ -42,8 +42,9 @@ REDIRECT_MAX_TIMES = 5
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
+    "rdfcrawl.middlewares.offers.OffersMiddleware": 110,
 }
-"""it knows visits"""
+"""they know visits"""
 
 # The document.
 ITEM_PROCESSOR = "rdfcrawl.pipelines.items.DocumentPipelines"

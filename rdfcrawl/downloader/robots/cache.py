@@ -298,6 +298,11 @@ class RobotsCache:
         signals = rules.signals.of(url)
         return Reservations(signals=signals) if signals else NOTHING
 
+    def sitemaps_of(self, origin: str) -> tuple[str, ...]:
+        """Return the sitemaps that the last known robots.txt of an origin names."""
+        rules = self._known.last(origin)
+        return rules.sitemaps if rules is not None else ()
+
     async def follow(
         self, origin: str, take: Take, path: str = ROBOTS_PATH
     ) -> RobotsResponse:

@@ -13,6 +13,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import CrawlBudget, Kind
 from rdfcrawl.frontier.arguments.parsers import (
     BOOLEANS,
+    DATASETS,
     INLINE,
     MAX_DEPTH,
     MAX_QUOTA,
@@ -163,13 +164,14 @@ class CrawlArguments:
     """names of arguments whose values replace those with which the crawl began, or
     `all`; see [below](#a-crawl-remembers)"""
     harvest: frozenset[Kind | str] = argument(
-        parse_harvest, frozenset({Kind.CKAN, Kind.SPARQL})
+        parse_harvest, frozenset({Kind.CKAN, Kind.SPARQL, DATASETS})
     )
-    """which kinds of sources are harvested when the crawl comes upon them: `sitemap`,
+    """which kinds of sources are harvested when the crawl comes upon them: `datasets`
+    in the sitemaps that `robots.txt` names, which are read before the pages of a host,
+    so that a dump is fetched in place of its pages; all entries of a `sitemap`,
     `resourcesync`, `ckan`, `sparql`, `oaipmh`, and `void` for `/.well-known/void` and
     `dcat-us` for `/data.json`, which are requested once for each site; separated by
     commas; `all` or `none`. A source that an argument names is harvested in any case"""
-
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
     consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`

@@ -243,6 +243,10 @@ class ExcludedPrefixes:
                 if len(prefix) not in lengths:
                     insort(lengths, len(prefix))
 
+    def has_some_of(self, origin: str) -> bool:
+        """Return whether some prefixes are of an origin."""
+        return origin in self._lengths
+
     def prefix_of(self, url: str) -> str:
         """Return the prefix with which a requestable URL begins; empty if none."""
         for length in self._lengths.get(origin_of(url), ()):

@@ -141,6 +141,15 @@ class LinkIntake:
         await self.datasets.defer(document)
         return judged
 
+    async def add_now(self, record: Record, follow_up: FollowUp) -> bool:
+        """Queue a follow-up of a record that waits for it; return whether it is new."""
+        await self.keys.prime(follow_up.record.url)
+        ingest = self.ingests.of(record)
+        judged = ingest.follow_ups([follow_up], source_url=record.url)
+        is_new = [await self.sender.mark_seen(each) for each in judged.candidates]
+        self.sender.note_added(judged.candidates)
+        return any(is_new)
+
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only marked as seen."""
         ingests = self.ingests

@@ -430,6 +430,17 @@ class LinkIngest:
             self.deferred.setdefault(prefix, []).append(DeferredRecord(record, band))
         return bool(prefix)
 
+    def defers_queued(self, record: Record, run: int) -> bool:
+        """Defer a record of the queue if its URL is covered and there is room.
+
+        It is seen already, so the deferred record has a change.
+        """
+        prefix = self.covered.prefix_of(record.url)
+        if not prefix or prefix in self.full:
+            return False
+        change = f"{fingerprint(f'deferred in run {run}'):x}"
+        return self._defers(replace(record, change=change), LINK_BAND)
+
     def wants_target(self, record: Record, target: str) -> bool:
         """Return whether the redirect of a record to a requestable URL is followed.
 

@@ -232,9 +232,10 @@ class WholeDatasets:
             covered.replace(found)
             self._ingests.forget_recent()
 
-    def full(self, document: Document) -> set[str]:
+    def full(self, document: Document | None = None) -> set[str]:
         """Return the prefixes whose links in a document are no longer deferred."""
-        return self._deferred.full(_limit_of(document))
+        limit = MAX_DEFERRED if document is None else _limit_of(document)
+        return self._deferred.full(limit)
 
     async def defer(self, document: Document | None = None) -> None:
         """Store the covered links of a document.

@@ -41,7 +41,7 @@ class BudgetedPages:
 
     async def expect(self, sitemaps: Iterable[str], task: SitemapTask) -> None:
         """Note sitemaps of one task that will be read."""
-        if not self.has_budget or task.is_confirming:
+        if not (self.has_budget and task.wants_entries):
             return
         urls = list(sitemaps)
         for site, some in _by_site(urls, task).items():
@@ -59,7 +59,7 @@ class BudgetedPages:
 
     async def mark_robots_read(self, robots: str, task: SitemapTask) -> None:
         """Note the end of a robots.txt, after its sitemaps."""
-        if self.has_budget and not task.is_confirming:
+        if self.has_budget and task.wants_entries:
             await self._note_read(site_of(robots), robots)
 
     async def after(
@@ -70,7 +70,7 @@ class BudgetedPages:
         Its pages wait if another sitemap of its site is not read yet; otherwise all
         waiting pages are returned, by priority.
         """
-        if not self.has_budget or task.is_confirming:
+        if not (self.has_budget and task.wants_entries):
             return found
         pages = [each for each in found if isinstance(each.record.task, ListedPage)]
         others = [x for x in found if not isinstance(x.record.task, ListedPage)]

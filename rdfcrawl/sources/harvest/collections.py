@@ -23,6 +23,7 @@ from rdfcrawl.sources.harvest.discovery import (
     DocumentScan,
     found,
 )
+from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key, new_copy
 from rdfcrawl.sources.harvest.protocol import HarvestContext
 from rdfcrawl.sources.paging import (
     PagingFacts,
@@ -114,6 +115,9 @@ class CollectionPages:
             if not (facts.is_page or named):
                 return self._views(facts, document)
             task = CollectionPage(self._run, 1, record.url)
+            copy = new_copy(document).kept()  # of an ordinary page so far
+            key = copy_key(document.url)
+            await self._store.put(CRAWL, STORED, {key: copy.text()})
         if len(task.root) > MAX_ROOT_CHARS:
             return NOTHING_FOUND
         log = FaultLog()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import LOSSES, Decision, Fault, Reason
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
@@ -72,6 +72,8 @@ class DatasetRegistry:
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
         """Return the records for the datasets that a document describes."""
+        if document.status == 304:
+            return await self.of_unchanged(document.record.url, document.record)
         trust = self._session.profiles.of(document.record).trust
         named = ways_by_dataset(findings.named)
         datasets: list[KnownDataset] = []
@@ -435,7 +437,7 @@ class DatasetRegistry:
             task = DumpPart(dataset.name, index, number, run, dataset.lastmod, graphs)
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
-                files.append(FollowUp(part, change=change))
+                files.append(FollowUp(part, change=change, urgency=Urgency.SOON))
         return [*files, *await self._sample_pages(dataset, depth, parent)]
 
     async def _sample_pages(

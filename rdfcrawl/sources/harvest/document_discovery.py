@@ -13,7 +13,7 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
 from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
@@ -283,6 +283,7 @@ class SiteOffers:
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
+        self._covered = context.session.ingests.own.covered
         wanted = context.arguments.harvest
         self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
         self._wants_sitemaps = Kind.SITEMAP in wanted
@@ -314,13 +315,16 @@ class SiteOffers:
             self._known.clear()
         self._known.add(origin)
         depth = record.depth + 1
-        follow_ups = [_catalog(x, record, depth, self._run) for x in self._paths]
+        # Its sitemaps are read before its pages; a known dataset needs no guesses.
+        is_known = self._wants_sitemaps and self._covered.has_some_of(origin)
+        paths = () if is_known else self._paths
+        follow_ups = [_catalog(x, record, depth, self._run) for x in paths]
         if self._wants_sitemaps:
             from rdfcrawl.sources.harvest.sitemap import root_of
 
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root))
+            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
         return found(*follow_ups)
 
 

@@ -30,7 +30,8 @@ _EVERY_SECS: Final = {
     ChangeFrequency.MONTHLY: 30 * _DAY_SECS,
     ChangeFrequency.YEARLY: 365 * _DAY_SECS,
 }
-_MAX_TRIES: Final = 3  # consecutive runs with extra visits of a failing page
+# Consecutive runs with extra visits of a failing page without stored statements.
+_MAX_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class RevisitPolicy:
             return None
         if point and _is_other(claim, point, fetch):
             return change
-        if 0 < fetch.n_failures <= _MAX_TRIES:
+        if _is_owed(fetch):
             return change
         if point and not fetch.n_failures:
             # A date may hide another change after the fetch on the same day.
@@ -128,6 +129,16 @@ class RevisitPolicy:
         if changefreq is None:
             return self.after_secs
         return _EVERY_SECS.get(changefreq)
+
+
+def _is_tried(fetch: PageFetch) -> bool:
+    """Return whether the next run repeats a failed fetch, whatever dates say."""
+    is_new = fetch.n_failures <= _MAX_TRIES
+    return bool(fetch.n_failures) and (fetch.has_copy or is_new)
+
+
+def _is_owed(fetch: PageFetch | None) -> bool:
+    return fetch is not None and (fetch.is_doubtful or _is_tried(fetch))
 
 
 def merge_claims(
@@ -280,27 +291,37 @@ class ListedPages:
         if not self._revisits:
             return
         policy, since_run = self._policy(listing), listing.since_run
-        async for group in self._claims(listing, lambda x: x.run >= since_run):
+        async for group in self._claims(listing, lambda _: True):
             fetches = await self._fetches.last_of(group)
             for url, claim in group.items():
                 fetch = fetches[url]
-                change = policy.change_of(claim, fetch) if fetch else None
+                if fetch and (claim.run >= since_run or _is_owed(fetch)):
+                    change = policy.change_of(claim, fetch)
+                else:
+                    change = None
                 if change:
                     yield self._page(listing, url, claim, change)
 
     async def absent(self, listing: ListedSitemap) -> AsyncIterator[FollowUp]:
         """Yield the fetched pages that a completely read sitemap no longer lists.
 
-        Each is fetched once more: only its response can say that it is gone.
+        Each is fetched once more: only its response can say that it is gone. If that
+        fails, or a dated page is unchanged, the next run tries again.
         """
         run, since_run = self._run, listing.since_run
         async for group in self._claims(listing, lambda claim: claim.run < run):
-            old = [url for url, claim in group.items() if claim.run < since_run]
+            fetches = await self._fetches.last_of(group)
+            old = [
+                url
+                for url, claim in group.items()
+                if claim.run < since_run and not _is_owed(fetches[url])
+            ]
             await self._store.drop(listing.key, _LISTED, old)
-            fetches = await self._fetches.last_of(group.keys() - set(old))
-            for url, fetch in sorted(fetches.items()):
+            for url in sorted(group.keys() - set(old)):
+                fetch = fetches[url]
                 if self._revisits and fetch is not None and fetch.run != run:
-                    yield self._page(listing, url, group[url], f"run {run}")
+                    undated = replace(group[url], lastmod="")
+                    yield self._page(listing, url, undated, f"run {run}")
 
     def _policy(self, listing: ListedSitemap) -> RevisitPolicy:
         return RevisitPolicy(

@@ -18,6 +18,7 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.sources.harvest.last_copies import has_end_tag
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class PageFetch:
         n_failures: consecutive failed fetches, including this one.
         etag, last_modified: of the last response read without losses.
         read_at: URL after redirects, if different.
+        has_copy: statements of the page are stored.
+        is_doubtful: the next run requests the page once more: it has no statements,
+            or is cut, or is unchanged in spite of a new date in the sitemap.
     """
 
     run: int
@@ -49,6 +53,8 @@ class PageFetch:
     etag: str = ""
     last_modified: str = ""
     read_at: str = ""
+    has_copy: bool = False
+    is_doubtful: bool = False
 
 
 class PageFetches:
@@ -56,7 +62,8 @@ class PageFetches:
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
-        self._noted: dict[str, tuple[PageFetch, int]] = {}  # URL -> fetch and status
+        # URL -> fetch, status, and whether the next fetch must be unconditional
+        self._noted: dict[str, tuple[PageFetch, int, bool]] = {}
         self._forgotten: set[str] = set()
 
     async def request_for(self, record: Record) -> HttpRequest | None:
@@ -108,26 +115,32 @@ class PageFetches:
         record, task, status = document.record, document.record.task, document.status
         if not isinstance(task, _REVISITED):
             return
-        is_fetched = 200 <= status < 400 and not document.is_deleted
+        is_fetched = 200 <= status < 400 and not (
+            document.is_deleted or document.is_doubtful
+        )
         if record.kind is Kind.DUMP:
             is_fetched = is_fetched and not shortfall_of(document)
+        is_fetched = is_fetched and not document.response.is_partial
         fetch = PageFetch(
             task.run,
             document.response.started_ms // 1000,
             task.lastmod,
             n_failures=0 if is_fetched else 1,
+            has_copy=bool(document.n_quads),  # also if it is unchanged
+            is_doubtful=_is_doubtful(document),
         )
         url = _listed_url(record)
         if is_fetched and not _is_redirect(status) and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
+        is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
                 document.response.last_modified,
             )
             fetch = replace(fetch, etag=etag, last_modified=last_modified)
-        self._noted[url] = fetch, status
+        self._noted[url] = fetch, status, is_unclear
         self._forgotten.discard(url)
 
     def forget(self, url: str) -> None:
@@ -138,11 +151,15 @@ class PageFetches:
     async def flush(self) -> None:
         """Store the noted fetches."""
         noted, self._noted = self._noted, {}
-        unsure = [url for url, (x, status) in noted.items() if _adds_to_last(x, status)]
+        unsure = [
+            url for url, (x, status, _) in noted.items() if _adds_to_last(x, status)
+        ]
         last = await self.last_of(unsure)
         sites: dict[str, dict[str, str]] = {}
-        for url, (fetch, status) in noted.items():
+        for url, (fetch, status, is_unclear) in noted.items():
             merged = _added(last.get(url), fetch, status)
+            if is_unclear and merged.is_doubtful and not merged.n_failures:
+                merged = replace(merged, etag="", last_modified="")
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
         for site, entries in sites.items():
             await self._store.put_up_to(site, _FETCHES, entries, MAX_PAGES)
@@ -167,8 +184,35 @@ def shortfall_of(document: Document) -> str:
     return "cut" if document.is_partial else ""
 
 
+_SMALL_BYTES: Final = 2048  # a page without content, such as an error message
+
+
+def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
+    """Return whether a doubtful page is requested again, which is done once.
+
+    Of an unchanged page, only a new date in the sitemap is doubtful.
+    """
+    if last.is_doubtful:
+        return False
+    if status == 304 or fetch.has_copy:
+        return fetch.lastmod != last.lastmod
+    return last.has_copy or bool(last.n_failures)
+
+
+def _is_doubtful(document: Document) -> bool:
+    """Return whether a fetched page may be another one when it is requested again."""
+    response = document.response
+    if document.status == 304 or document.is_unchanged:
+        return True  # if its date is a new one
+    is_page = document.reading.format is HTML
+    if document.n_quads:
+        return document.is_partial or (is_page and not has_end_tag(response))
+    is_small = is_page and response.n_bytes < _SMALL_BYTES
+    return 200 <= document.status < 300 and (is_small or bool(document.faults))
+
+
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:
-    return bool(fetch.n_failures) or 300 <= status < 400
+    return bool(fetch.n_failures) or fetch.is_doubtful or 300 <= status < 400
 
 
 def _is_redirect(status: int) -> bool:
@@ -179,12 +223,27 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
     """Return a fetch merged with the last one."""
     if last is None:
         return fetch
+    if fetch.is_doubtful and last.run < fetch.run:
+        fetch = replace(fetch, is_doubtful=_is_once_more(fetch, last, status))
     if status == 304:
         etag = fetch.etag or last.etag
         last_modified = fetch.last_modified or last.last_modified
-        return replace(fetch, etag=etag, last_modified=last_modified)
+        return replace(
+            fetch,
+            etag=etag,
+            last_modified=last_modified,
+            has_copy=last.has_copy,
+        )
     if fetch.n_failures and last.run < fetch.run:
         fetch = replace(fetch, n_failures=last.n_failures + 1)
+    if fetch.n_failures and status not in (404, 410):  # the last good copy stays
+        etag, last_modified = last.etag, last.last_modified
+        fetch = replace(
+            fetch,
+            etag=etag,
+            last_modified=last_modified,
+            has_copy=last.has_copy,
+        )
     if status not in (404, 410):  # its statements are still of the last URL
         fetch = replace(fetch, read_at=last.read_at)
     return fetch

@@ -66,6 +66,7 @@ from rdfcrawl.uri.hosts import origin_of, site_of
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread
 _MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
+_MAX_OFFERED: Final = 3  # sitemaps of a host that are read for datasets
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -145,12 +146,19 @@ class SitemapHarvester(Harvester):
         """Queue the sitemaps of a site, by default `/sitemap.xml`."""
         origin = origin_of(response.record.url)
         urls = await self._consent(response)
-        guesses = [] if urls else [f"{origin}/sitemap.xml"]
+        is_guessed = not (urls or task.only_datasets)
+        guesses = [f"{origin}/sitemap.xml"] if is_guessed else []
+        if task.only_datasets:
+            urls = urls[:_MAX_OFFERED]
         urls = urls or guesses.copy()
         instead = [x.record.url for x in robots_instead(response.document)]
         site = site_of(origin)
-        named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
-        if not task.is_confirming:
+        named = SitemapTask(
+            robots_hosts=(site,),
+            is_confirming=task.is_confirming,
+            only_datasets=task.only_datasets,
+        )
+        if named.wants_entries:
             urls += await self._named_before(response, urls, named)
         await self._checks.mark_robots_read(site, [*urls, *instead])
         await self._budgeted.expect(urls, named)
@@ -215,7 +223,8 @@ class SitemapHarvester(Harvester):
         ):
             await self._take_batch(reading, batch)
             for item in batch:
-                buffer.add(_describe(item, response.record.url))
+                if isinstance(item, SitemapDataset) or not reading.task.only_datasets:
+                    buffer.add(_describe(item, response.record.url))
             for chunk in buffer.take():
                 yield chunk
             is_held = reading.datasets or self._budgeted.has_budget
@@ -255,10 +264,10 @@ class SitemapHarvester(Harvester):
 
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
         """Queue some entries and datasets; the claims about pages are stored first."""
-        listing, is_confirming = reading.listing(), reading.task.is_confirming
+        listing, wants_entries = reading.listing(), reading.task.wants_entries
         entries = [x for x in batch if isinstance(x, SitemapEntry)]
         pages = [entry.url for entry in entries]
-        reading.known = {} if is_confirming else await self._pages.known(listing, pages)
+        reading.known = await self._pages.known(listing, pages) if wants_entries else {}
         reading.claims.clear()
         trust = self._context.arguments.trust
         own = {x.url for x in entries if reading.is_own(x.url, trust)}
@@ -340,12 +349,14 @@ class SitemapHarvester(Harvester):
         self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
     ) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
+        if reading.task.only_datasets:
+            return
         if not is_own and not reading.may_consent(entry.url):
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
             reading.log.refuse(Decision.CROSS_SITE, entry.url)
         elif entry.is_sitemap:
             reading.sitemaps.append((entry, is_own))
-        elif not (reading.task.is_confirming and is_own):
+        elif reading.task.wants_entries or not is_own:
             page = self._page(reading, entry)
             if page is not None and is_own:
                 self._consents.take([page], reading.response)
@@ -461,7 +472,7 @@ class SitemapHarvester(Harvester):
         if document.faults or reading.is_index or reading.foreign.has_some:
             state = replace(state, etag="", last_modified="")
         await self._parts.put(reading.key, state)
-        if not reading.task.is_confirming:
+        if reading.task.wants_entries:
             await self._named.note(document.record.url, reading.task.robots_hosts)
 
     async def _find_absent(self, reading: SitemapReading) -> None:

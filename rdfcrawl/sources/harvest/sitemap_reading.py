@@ -201,7 +201,7 @@ class SitemapReading:
 
     def may_consent(self, url: str) -> bool:
         """Return whether the site of a URL could consent by a robots.txt."""
-        return not self.task.is_confirming and is_of_web(url)
+        return self.task.wants_entries and is_of_web(url)
 
     def listing(
         self, key: str = "", url: str = "", state: SitemapState | None = None
@@ -222,4 +222,5 @@ class SitemapReading:
 def key_of(url: str, task: SitemapTask) -> str:
     """Return the key of a sitemap in the state store, with purpose and hosts."""
     purpose = "asked" if task.is_confirming else "all"
+    purpose = "datasets" if task.only_datasets else purpose
     return " ".join((url, purpose, *sorted(task.robots_hosts)))

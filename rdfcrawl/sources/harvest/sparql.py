@@ -12,7 +12,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Final, Literal
+from itertools import chain
+from typing import Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource, body_of
@@ -31,7 +32,6 @@ from rdfcrawl.core.source_tasks import Payload, SourceTask, SparqlPing, SparqlTa
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
-from rdfcrawl.sources.access import DEFAULT_GRAPH
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
@@ -40,8 +40,8 @@ from rdfcrawl.sources.harvest.protocol import (
     next_step,
     read_task,
 )
-from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
+from rdfcrawl.sources.harvest.sparql_scope import plan_of
+from rdfcrawl.sources.harvest.sparql_state import EndpointState
 from rdfcrawl.sources.sparql.exchange import (
     ACCEPT_TABLE,
     SparqlFailure,
@@ -51,10 +51,11 @@ from rdfcrawl.sources.sparql.exchange import (
 )
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
-from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED
+# These do not show that it is silent: another query may be easier.
+_ASKED_OTHERWISE: Final = frozenset({"probe", "graphs"})
 _MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
 # RFC 9110 15.5.6, 15.5.15, 15.6.2
 _NOT_BY_METHOD: Final = frozenset({405, 414, 501})
@@ -63,6 +64,7 @@ _FAILURES: Final = {
     Reason.TIMEOUT: SparqlFailure.TIMEOUT,
     Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
     Reason.HOST_BUSY: SparqlFailure.BUSY,
+    Reason.BAD_HTTP: SparqlFailure.BROKEN,
 }
 # Virtuoso sets the second one when it has stopped early.
 _KEPT_HEADERS: Final = ("server", "x-sql-state")
@@ -71,14 +73,6 @@ _find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
 _host = re.compile(rb"[a-z]+://[^/:>]*").match
 _MAX_HOSTS: Final = 10_000
 
-# Tables of an endpoint and the settings of its harvest (`_key_of`).
-_RESPONSES: Final = "answers"  # document -> run that wrote it, or `gone RUN`
-_OPEN: Final = "open"  # in a run: tasks that were queued
-_DONE: Final = "done"  # in a run: tasks that were done
-# in a run: `by_post`, `by_get`, `by_parameter`, `location`, `has_results`, `has_data`,
-# `is_dead`, `is_lossy`, `pings`
-_STATE: Final = "sparql"
-_FAILED: Final = "failed"  # in a run: tasks that failed since the last success
 _SUSPICIOUS: Final = 20  # consecutive failures
 _URGENCIES: Final = {SparqlTask: Urgency.ORDINARY, SparqlPing: Urgency.SOON}
 
@@ -88,8 +82,6 @@ class SparqlHarvester(Harvester):
 
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
-        self._store = context.state_store
-        self._run_state = RunState(context.state_store, context.run)
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -143,23 +135,38 @@ class SparqlHarvester(Harvester):
                 yield follow_up
             yield document.harvested(faults=found.faults)
         elif isinstance(step, SparqlTask) and _has_content(document):
-            yield self._read_document(document, step)
+            async for each in self._read_results(document, step):
+                yield each
         else:
             found = await self._without_content(document, step)
             for follow_up in found.follow_ups:
                 yield follow_up
             yield document.harvested(faults=[*document.faults, *found.faults])
-        async for each in self._replaced(document):
-            yield each
+        async for url in self._state(document.record).iter_gone():
+            yield document.part(url, is_deleted=True)
 
-    def _read_document(self, document: Document, step: SparqlTask) -> Document:
-        reading = self._harvest(document.record).read(
-            _untried(step), _response_of(document)
-        )
+    async def _read_results(
+        self, document: Document, step: SparqlTask
+    ) -> AsyncIterator[Document | FollowUp]:
+        """Yield the response with its statements.
+
+        An empty one does not replace one that had statements: that is left to the end
+        of the harvest, which judges all of them.
+        """
+        record, url = document.record, _name(document.record)
+        reading = self._harvest(record).read(_untried(step), _response_of(document))
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
-        url = _name(document.record)
-        parts = self._read(document, SparqlResult(step, url, cut), reading)
-        return document.harvested(parts, url=url, is_followed=False, faults=cut)
+        result, chunks = SparqlResult(step, url, cut), iter(reading)
+        first = await asyncio.to_thread(next, chunks, b"")
+        if first or not await self._state(record).has_statements(url):
+            parts = self._read(document, result, reading, chain((first,), chunks))
+            yield document.harvested(parts, url=url, is_followed=False, faults=cut)
+            return
+        result.faults = [*cut, *reading.faults]
+        found = await self._take(document, result, reading.outcome)
+        for follow_up in found.follow_ups:
+            yield follow_up
+        yield document.harvested(faults=[*result.faults, *found.faults])
 
     async def _without_content(
         self, document: Document, step: SparqlTask | SparqlPing
@@ -168,7 +175,8 @@ class SparqlHarvester(Harvester):
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
         harvest = self._harvest(document.record)
-        failure = _failure(document) if _may_be_slow(step) else _SILENT
+        is_early = step.step in _ASKED_OTHERWISE
+        failure = _failure(document) if is_early or _may_be_slow(step) else _SILENT
         outcome = harvest.failed(_untried(step), failure)
         faults = outcome.log.all()
         result = SparqlResult(step, document.url, [*document.faults, *faults])
@@ -219,44 +227,19 @@ class SparqlHarvester(Harvester):
         return None if known else ("by_parameter", "1")
 
     def _harvest(self, record: Record) -> EndpointPlan:
-        """Return the plan of an endpoint, by the arguments if the operator named it.
-
-        The URL of the endpoint names the document that describes it, so the default
-        graph has another name.
-        """
         rows = self._context.options.sparql_rows
-        default_graph = f"{record.url}#default"
-        task = read_task(record)
-        if not task.is_named:
-            settings = HarvestSettings(
-                default_graph=default_graph, trust="same-origin", page_rows=rows
-            )
-            return EndpointPlan(record.url, _limited(settings, task.graphs))
-        given = self._context.arguments
-        named = tuple(sorted(given.graphs - {"default"}))
-        is_wanted = not given.graphs and "default" not in given.skip_graphs
-        otherwise: Literal["auto", "never"] = "auto" if is_wanted else "never"
-        skipped = tuple(sorted(given.skip_graphs - {"default"}))
-        if given.graphs == {"default"}:
-            skipped = ("*",)
-        settings = HarvestSettings(
-            mode="query" if given.query else given.take,
-            query=given.query,
-            include=named,
-            exclude=skipped,
-            default_graph=default_graph,
-            take_default_graph="always" if "default" in given.graphs else otherwise,
-            page_rows=rows,
-        )
-        return EndpointPlan(record.url, settings)
+        return plan_of(record, self._context.arguments, rows)
 
     # -- responses ---------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, result: SparqlResult, reading: ResponseReader
+        self,
+        document: Document,
+        result: SparqlResult,
+        reading: ResponseReader,
+        chunks: Iterator[bytes],
     ) -> AsyncIterator[HarvestedPart]:
         """Yield the statements of a response, and then the next tasks."""
-        chunks = iter(reading)
         while chunk := await asyncio.to_thread(next, chunks, b""):
             result.n_quads += chunk.count(b"\n")
             if links := self._links_away(document.record, chunk):
@@ -266,7 +249,7 @@ class SparqlHarvester(Harvester):
             await self._note(document.record, "has_data")
         checks = _checks(document.record, result.url, reading.outcome)
         if text := "".join(checks).encode():
-            result.n_quads += text.count(b"\n")
+            result.has_checks = True
             yield text
         for fault in reading.faults:
             yield fault
@@ -280,9 +263,9 @@ class SparqlHarvester(Harvester):
     ) -> Discovery:
         """Remember the result of a response, and return the next tasks."""
         record, step = document.record, result.step
-        key = self._key_of(record)
+        state = self._state(record)
         if read_task(record).payload is None:
-            await self._run_state.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
+            await state.begin()
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
         if outcome.retries and step.n_tries < _MAX_TRIES:
@@ -297,10 +280,11 @@ class SparqlHarvester(Harvester):
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
             await self._note(record, "is_lossy")
-        if result.n_quads:
-            run = str(self._context.run)
-            await self._store.put(key, _RESPONSES, {result.url: run})
-        following = await self._following(record, key, steps)
+        if result.n_quads or result.has_checks:
+            await state.keep(result.url, result.n_data)
+        following = await self._following(record, steps, result.n_data)
+        if doubt := await state.doubt():
+            closed = [*closed, doubt]
         is_closed = outcome.failure == SparqlFailure.CLOSED
         instead = await self._conclude(document, is_closed=is_closed)
         return Discovery(following, tuple(closed)) + instead
@@ -324,20 +308,21 @@ class SparqlHarvester(Harvester):
         is_part = wanted.mode != "all" or wanted.include or wanted.exclude
         if read_task(record).is_named and is_part:
             return ""
-        if not await self._is_finished(record):
+        if not await self._state(record).is_finished():
             return ""
         if not await self._noted(record, "has_data"):
             return "no statements"
         return "cut" if await self._noted(record, "is_lossy") else ""
 
     async def _following(
-        self, record: Record, key: str, steps: Sequence[SparqlTask | SparqlPing]
+        self,
+        record: Record,
+        steps: Sequence[SparqlTask | SparqlPing],
+        n_statements: int = 0,
     ) -> tuple[FollowUp, ...]:
         """Return the records of steps, and mark the step of `record` as done."""
         own = _mark(read_task(record).payload)
-        opened = dict.fromkeys([own, *map(_mark, steps)], "")
-        await self._store.put(key, self._run_state.table(_OPEN), opened)
-        await self._store.put(key, self._run_state.table(_DONE), {own: ""})
+        await self._state(record).end_task(own, n_statements, map(_mark, steps))
         return tuple(
             next_step(record, step, urgency=_URGENCIES[type(step)]) for step in steps
         )
@@ -349,21 +334,18 @@ class SparqlHarvester(Harvester):
 
         A failed task becomes smaller tasks; without this test, that would never end.
         """
-        key, failed = self._key_of(record), self._run_state.table(_FAILED)
+        state = self._state(record)
         if outcome.retries:
             return []
         if not outcome.failure:
-            await self._store.clear(key, failed)
+            await state.clear_failures()
             return []
-        own = _mark(read_task(record).payload)
-        await self._store.put(key, failed, {own: ""})
-        if await self._store.size(key, failed) < _SUSPICIOUS:
+        if await state.fail_task(_mark(read_task(record).payload)) < _SUSPICIOUS:
             return []
         return [SparqlPing(int(await self._noted(record, "pings") or 0))]
 
     async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
         record, response = document.record, _response_of(document)
-        key = self._key_of(record)
         is_there = (
             body_of(document.response) is not None
             and judge(response) is None
@@ -371,53 +353,23 @@ class SparqlHarvester(Harvester):
         )
         if is_there:
             await self._note(record, "pings", str(ping.number + 1))
-            await self._store.clear(key, self._run_state.table(_FAILED))
+            await self._state(record).clear_failures()
         else:
             await self._note(record, "is_dead")
-        await self._following(record, key, ())
+        await self._following(record, ())
         return await self._conclude(document, is_closed=False)
-
-    # -- responses of earlier runs ---------------------------------------------------
-
-    async def _replaced(self, document: Document) -> AsyncIterator[Document]:
-        """Yield tombstones for responses of earlier runs, if the harvest is complete.
-
-        Their names depend on the requests, which depend on the earlier data.
-        """
-        record, run = document.record, str(self._context.run)
-        if not self._context.run or not await self._is_finished(record):
-            return
-        if await self._noted(record, "is_lossy"):
-            return
-        key = self._key_of(record)
-        forgotten = []
-        async for url, when in self._store.entries(key, _RESPONSES):
-            if when in (run, f"gone {run}"):
-                is_gone = when != run
-            else:
-                is_gone = not when.startswith("gone")
-                forgotten += [] if is_gone else [url]
-            if is_gone:
-                await self._store.put(key, _RESPONSES, {url: f"gone {run}"})
-                yield document.part(url, is_deleted=True)
-        await self._store.drop(key, _RESPONSES, forgotten)
 
     # -- state -----------------------------------------------------------------------
 
     async def _note(self, record: Record, name: str, value: str = "1") -> None:
-        state = self._run_state.table(_STATE)
-        await self._store.put(self._key_of(record), state, {name: value})
+        await self._state(record).note(name, value)
 
     async def _noted(self, record: Record, name: str) -> str | None:
-        state = self._run_state.table(_STATE)
-        return await self._store.get(self._key_of(record), state, name)
+        return await self._state(record).noted(name)
 
-    async def _is_finished(self, record: Record) -> bool:
-        """Return whether all tasks of an endpoint are done."""
-        # Done ones are counted first, since the others only grow.
-        key = self._key_of(record)
-        n_done = await self._store.size(key, self._run_state.table(_DONE))
-        return n_done == await self._store.size(key, self._run_state.table(_OPEN))
+    def _state(self, record: Record) -> EndpointState:
+        context = self._context
+        return EndpointState(context.state_store, context.run, self._key_of(record))
 
     def _key_of(self, record: Record) -> str:
         """Return the key of an endpoint and the scope of its harvest."""
@@ -445,6 +397,12 @@ class SparqlResult:
     url: str
     faults: list[Fault]
     n_quads: int = 0
+    has_checks: bool = False
+
+    @property
+    def n_data(self) -> int:
+        """Number of statements of the endpoint, but its own description."""
+        return 0 if self.step.step == "describe" else self.n_quads
 
 
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
@@ -490,19 +448,6 @@ def _failure(document: Document) -> SparqlFailure:
     if document.status >= 500:
         return SparqlFailure.TIMEOUT
     return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
-
-
-def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSettings:
-    """Return the settings for the graphs of `DatasetAccess.graphs`."""
-    if not graphs or ALL_GRAPHS in graphs:
-        return settings
-    named = tuple(name for name in graphs if name != DEFAULT_GRAPH)
-    return replace(
-        settings,
-        include=named,
-        exclude=() if named else (ALL_GRAPHS,),
-        take_default_graph="always" if DEFAULT_GRAPH in graphs else "never",
-    )
 
 
 def _name(record: Record) -> str:

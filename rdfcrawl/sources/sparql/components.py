@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
+_AIM = 0.8  # part of a response to be filled
 # In a triple term; a literal is passed over.
 _find_blank = re.compile(r'"(?:[^"\\]|\\.)*+"?|_:[A-Za-z0-9]+').sub
 
@@ -45,8 +46,9 @@ class BlankNodeComponentReader:
             most = max(self._out.settings.min_rows, len(triples))
             self._out.follow(task, variant=2, limit=most, want=UNKNOWN)
             return  # labels of an incomplete response are useless
-        if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
-            self._out.follow(task, fails=task.fails + 1)  # fewer at a time
+        n_roots = roots_of(task, self._out.settings)
+        if task.variant == 2 and self._is_cut(len(triples)) and n_roots > 1:
+            self._out.follow(task, most=n_roots // 2, fails=0)
             return
         graphs = GraphTerms(self._endpoint, self._out.settings, self._out.log)
         graph = graphs.graph(task.part.graph)
@@ -72,22 +74,20 @@ class BlankNodeComponentReader:
             return
         if self._is_cut(n_rows):
             self._out.check(self._task, n_rows, is_sure=False)
-        offset, fails = self._task.offset + self._n_roots, self._task.fails
-        if fails > n_halvings(self._out.settings):  # after those that failed alone
-            fails = 0
-        self._out.follow(self._task, offset=offset, fails=fails)
-
-    @property
-    def _n_roots(self) -> int:
-        return max(1, self._out.settings.n_roots >> self._task.fails)
+        n_roots = roots_of(self._task, self._out.settings)
+        offset = self._task.offset + n_roots
+        share = max(1, n_rows) / self._task.limit
+        if share < _AIM:  # more at a time, as many as probably fit
+            n_roots = max(n_roots, min(4 * n_roots, int(n_roots * _AIM / share)))
+        self._out.follow(self._task, offset=offset, most=n_roots, fails=0, cuts=0)
 
     def _is_cut(self, n_rows: int) -> bool:
         return n_rows >= self._task.limit or looks_cut(n_rows)
 
 
-def n_halvings(settings: HarvestSettings) -> int:
-    """Return the number of failures after which single blank nodes are requested."""
-    return settings.n_roots.bit_length() - 1
+def roots_of(task: SparqlTask, settings: HarvestSettings) -> int:
+    """Return the number of blank nodes of a request."""
+    return task.most or settings.n_roots
 
 
 def _to_triple(row: Row) -> Triple | None:

@@ -116,6 +116,7 @@ def begin(task: SparqlTask, out: SparqlOutcome) -> None:
         naming=task.naming,
         has_union=task.has_union,
         as_xml=task.as_xml,
+        has_answered=task.has_answered,
         limit=task.limit or out.settings.page_rows,
     )
     listed = out.settings.listed
@@ -146,6 +147,8 @@ def after_default(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> 
 
 def after_graphs(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Plan the graphs of a list, small graphs together, and continue the list."""
+    if 0 < task.most < min(task.limit, LISTED_ROWS):  # the list before was cut
+        task = replace(task, limit=max(out.settings.min_rows, task.most))
     batch = _Batch(task, out)
     n_rows, last = 0, task.after
     most = _MAX_UNORDERED if task.variant == 2 else LISTED_ROWS
@@ -159,10 +162,12 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> N
     batch.flush()
     if task.variant == 2 and (n_rows >= _MAX_UNORDERED or looks_cut(n_rows)):
         out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_rows, 'graph')}")
-    if not n_rows or task.variant == 2:
+    is_last = n_rows < out.settings.min_rows or last == task.part.high
+    if is_last or task.variant == 2:
         return
     if last > task.after and is_safe(last):
-        out.follow(task, after=last, got=task.got + n_rows, fails=0)
+        got, most = task.got + n_rows, max(task.most, n_rows)
+        out.follow(task, after=last, got=got, most=most, fails=0)
     else:
         out.log.note(Reason.PAGING_LOOP, f"graphs after {task.after[:100]!r}")
 
@@ -172,7 +177,7 @@ class _Batch:
 
     def __init__(self, task: SparqlTask, out: SparqlOutcome) -> None:
         self._out = out
-        fresh = replace(task, part=SparqlPart(), after="", got=0)
+        fresh = replace(task, part=SparqlPart(), after="", got=0, most=0)
         self._task = replace(fresh, variant=0, fails=0)
         self._names: list[str] = []
         self._n_rows = self._n_chars = 0

@@ -60,6 +60,7 @@ class SparqlFailure(StrEnum):
     BUSY = "busy"  # repeat the request later
     ORDER = "order"  # the endpoint cannot sort so many rows
     REFUSED = "refused"  # another form of the query may succeed
+    BROKEN = "broken"  # no response at all; another query may have one
     CLOSED = "closed"  # no query succeeds
 
 

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.sources.sparql import discovery
-from rdfcrawl.sources.sparql.components import n_halvings
+from rdfcrawl.sources.sparql.components import roots_of
 from rdfcrawl.sources.sparql.exchange import SparqlFailure
+from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash, uncut
 from rdfcrawl.sources.sparql.parts import (
     after_failed_page,
     can_split,
+    cut,
     into_offset,
     plan_part,
+    unbounded,
 )
+from rdfcrawl.sources.sparql.sizes import is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 
+# Sent once more, unchanged, before another way is tried.
+_REPEATED = dict.fromkeys(
+    ("graphs", "default", "whole", "count", "group", "split"), 1
+) | {"hashes": 2}
 _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
 
@@ -34,7 +42,10 @@ def after_failure(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) 
     if failure is SparqlFailure.CLOSED and task.step != "describe":
         out.check(task, is_sure=False)
         return
-    if task.step in ("describe", "probe", "stable", "graphs", "default"):
+    is_passing = failure in (SparqlFailure.TIMEOUT, SparqlFailure.BROKEN)
+    if is_passing and task.fails < _REPEATED.get(task.step, 0):
+        out.follow(task, fails=task.fails + 1)
+    elif task.step in ("describe", "probe", "stable", "graphs", "default"):
         _after_discovery(task, failure, out)
     elif task.step in ("page", "offset", "group", "components"):
         _after_rows(task, failure, out)
@@ -47,9 +58,9 @@ def _after_discovery(
 ) -> None:
     if task.step == "describe":
         discovery.after_description(task, None, {}, out)
-    elif task.step == "probe" and failure is SparqlFailure.TIMEOUT:
+    elif task.step == "probe" and failure is not SparqlFailure.REFUSED:
         # If a blank node is hard to find, there are few.
-        discovery.begin(replace(task, naming="", variant=0), out)
+        discovery.begin(replace(task, naming="", variant=0, fails=0), out)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
         out.follow(task, variant=task.variant + 1, fails=0)
     elif task.step == "probe":
@@ -73,16 +84,18 @@ def _after_count(task: SparqlTask, out: SparqlOutcome) -> None:
 def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     """Continue without a count, or with smaller parts."""
     if task.step == "whole":
-        less = replace(task, limit=max(out.settings.min_rows, task.limit // 2))
+        less = replace(shrunk(task, out.settings.min_rows), fails=0)
         is_listed = failure is not SparqlFailure.REFUSED and less.limit < task.limit
         discovery.apart(less, out, is_listed=is_listed)
     elif task.step == "count":
         _after_count(task, out)
-    elif task.step == "split" and task.variant == 0:
+    elif task.step == "split" and task.variant != 1:
         out.follow(task, variant=1, after="", got=0, fails=0)
     elif task.step == "split":
         unsplit = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
         out.follow(unsplit, step="page", cuts=out.settings.max_cuts)
+    elif task.step == "hashes":
+        cut(uncut(task), "", out)
     elif task.step == "pivot":
         out.follow(task, step="page", cuts=out.settings.max_cuts, fails=0)
     elif task.step == "datasets":
@@ -117,30 +130,43 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
     elif task.step == "page" and failure is SparqlFailure.REFUSED:
-        into_offset(task, task.after, out)
+        cut(task, task.after, out)
     elif task.step == "page":
         is_order = failure is SparqlFailure.ORDER
         after_failed_page(task, out, is_order=is_order)
     elif task.step == "components":
         _after_components(task, out)
-    elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
-        out.follow(task, variant=1, offset=0, got=0, fails=0)
-    elif task.fails < out.settings.max_fails:
-        less = max(out.settings.min_rows, task.limit // 2)
-        out.follow(task, limit=less, fails=task.fails + 1)
-    elif task.variant == 0:
-        out.follow(task, variant=1, offset=0, got=0, fails=0)
     else:
-        out.check(task, is_sure=False)
+        _after_offset(task, failure, out)
+
+
+def _after_offset(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
+    is_order = failure in (SparqlFailure.ORDER, SparqlFailure.REFUSED)
+    less = shrunk(task, out.settings.min_rows)
+    if not is_order and is_repeated(task):
+        out.follow(task, fails=task.fails + 1)
+    elif not is_order and task.fails < 3 and less.limit < task.limit:
+        out.follow(less)
+    elif task.variant == 0 and can_hash(task):
+        cut_by_hash(restored(replace(task, got=0)), out)
+    elif task.variant == 0:
+        out.follow(restored(task), variant=1, offset=0, got=0, fails=0, after="")
+    elif less.limit < task.limit:
+        out.follow(less)
+    else:
+        unbounded(task, out)
 
 
 def _after_components(task: SparqlTask, out: SparqlOutcome) -> None:
-    if task.variant < 2:
+    n_roots = roots_of(task, out.settings)
+    if task.fails == 0:
+        out.follow(task, fails=1)
+    elif task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
-        return
-    n_alone = task.fails - n_halvings(out.settings)
-    if n_alone >= 0:  # this one is too large: skip it
+    elif n_roots > 1:
+        out.follow(task, most=max(1, n_roots // 4), fails=0)
+    else:  # this one is too large: skip it
         out.check(task, is_sure=False)
-        task = replace(task, offset=task.offset + 1)
-    if n_alone < out.settings.max_fails:
-        out.follow(task, fails=task.fails + 1)
+        if task.cuts < out.settings.max_fails:
+            offset, n_skipped = task.offset + 1, task.cuts + 1
+            out.follow(task, offset=offset, cuts=n_skipped, fails=0)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE
-from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
+from rdfcrawl.sources.sparql.hashes import after_hashes, can_hash, cut_by_hash
+from rdfcrawl.sources.sparql.sizes import grown, is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
@@ -46,8 +48,8 @@ def plan_part(
     With `may_be_whole`, a small graph is requested completely.
     """
     part, want = task.part, task.want
-    task = replace(task, after="", got=0, offset=0, worst=0, fails=0)
-    task = replace(task, variant=0, graphs=())
+    task = replace(restored(task), after="", got=0, offset=0, fails=0)
+    task = replace(task, variant=0, graphs=(), most=0)
     if want == 0:
         out.check(task, 0)
     elif (
@@ -66,12 +68,43 @@ def plan_part(
     elif part.rows == "blank" and task.naming == "stable":
         step = "split" if can_split(part) and want > task.limit else "offset"
         out.follow(task, step=step)
-    elif want > out.settings.pages_per_part * task.limit and can_split(part):
+    else:
+        _plan_rows(task, out)
+
+
+def _plan_rows(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Add the tasks that read a part whose rows are told apart by their terms."""
+    want, most = task.want, out.settings.sort_rows
+    if want > out.settings.pages_per_part * task.limit and can_split(task.part):
         out.follow(task, step="split")
-    elif want > out.settings.sort_rows and can_cut(task, out.settings):
+    elif task.is_unsorted and UNKNOWN < want <= task.limit:
+        out.follow(task, step="page", order="")
+    elif (task.is_unsorted or want > most) and can_hash(task):
+        cut_by_hash(task, out)
+    elif want > most and can_cut(task, out.settings):
         out.follow(task, step="pivot")
     else:
         out.follow(task, step="page", order="s")
+
+
+def read_blank_nodes(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Read blank nodes, which were not expected, apart from the other statements."""
+    task = replace(_rest(restored(task), task.after), naming="local")
+    if task.part.rows:
+        out.check(task, is_sure=False)
+        return
+    fresh = SparqlTask(
+        step="components",  # equal, whichever page comes first
+        part=SparqlPart(graph=task.part.graph),
+        naming="local",
+        has_union=task.has_union,
+        has_answered=task.has_answered,
+        as_xml=task.as_xml,
+        limit=out.settings.page_rows,
+    )
+    out.follow(fresh)
+    ground = replace(task.part, rows="ground")
+    out.follow(task, step="count", part=ground, want=UNKNOWN)
 
 
 def read_count(rows: Iterable[Row]) -> int:
@@ -101,7 +134,7 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
             continue
         n_rows += 1
         last = cell.text
-        n_found = read_count([row]) if task.variant == 0 else UNKNOWN
+        n_found = read_count([row]) if task.variant != 1 else UNKNOWN
         total += max(n_found, 0)
         if name == "o":
             part = replace(task.part, cls=last)
@@ -112,7 +145,10 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
             out.follow(one, step="count", after="", got=0, variant=0, fails=0)
         else:
             plan_part(one, out)
-    if n_rows and total != task.want:
+    if task.variant == 2 and total < task.want:  # the list is cut
+        out.follow(task, variant=0, fails=0)
+        return
+    if task.variant != 2 and n_rows and total != task.want:
         if is_safe(last) and last > task.after:
             out.follow(task, after=last, got=total, fails=0)
             return
@@ -129,7 +165,7 @@ def _end_split(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
             out.follow(task, step="count", part=rest, want=UNKNOWN, after="", got=0)
         elif left > 0:
             plan_part(replace(task, part=rest, want=left), out)
-    elif task.variant == 0:
+    elif task.variant != 1:
         out.check(task, total)
 
 
@@ -145,6 +181,14 @@ def after_pivot(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
         return
     out.follow(fresh, part=replace(part, high=key))
     out.follow(fresh, part=replace(part, low=key))
+
+
+def after_hash_table(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
+    """Read the parts that hashes make; split one that they cannot cut."""
+    some = iter_logged(rows, out)
+    counts = ((row["k"].text, read_count([row])) for row in some if "k" in row)
+    for rest in after_hashes(task, counts, out):
+        cut(replace(rest, can_hash=False), "", out)
 
 
 def iter_logged(rows: Iterable[Row], out: SparqlOutcome) -> Iterator[Row]:
@@ -189,8 +233,43 @@ def group_part(task: SparqlTask) -> SparqlPart:
     return replace(task.part, obj=task.after)
 
 
+_HASHED_PAGES = 30  # more are split by predicates first, which are cheaper to find
+
+
+def cut(task: SparqlTask, after: str, out: SparqlOutcome) -> None:
+    """Read the rows after a key in other partitions, since no smaller page helps."""
+    rest = replace(_rest(restored(task), after), is_unsorted=True)
+    is_splittable = can_split(rest.part) and rest.cuts < out.settings.max_cuts
+    if is_splittable and not 0 <= rest.want <= _HASHED_PAGES * rest.limit:
+        out.follow(rest, step="split", variant=2)
+    elif can_hash(rest):
+        cut_by_hash(rest, out)
+    elif is_splittable:
+        out.follow(rest, step="split", variant=2)
+    elif can_cut(rest, out.settings):
+        out.follow(rest, step="pivot")
+    else:
+        into_offset(rest, "", out)
+
+
 def into_offset(task: SparqlTask, after: str, out: SparqlOutcome) -> None:
     """Read the rows after a key by OFFSET, the last resort."""
+    out.follow(_rest(task, after), step="offset")
+
+
+def unbounded(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Read a part by OFFSET without the conditions of a FILTER, which need a scan."""
+    part, free = task.part, {"low": "", "high": "", "hash_low": "", "hash_high": ""}
+    bare = replace(part, **free)  # type: ignore[arg-type]
+    if bare == part:
+        out.check(task, is_sure=False)
+    else:
+        fresh = replace(_rest(restored(task), ""), part=bare, want=UNKNOWN, variant=1)
+        out.follow(fresh, step="offset", cuts=0)
+
+
+def _rest(task: SparqlTask, after: str) -> SparqlTask:
+    """Return a task for the rows after a key, with its step to be chosen."""
     part = task.part
     if after and task.order == "s":
         part = replace(part, low=after)
@@ -198,13 +277,14 @@ def into_offset(task: SparqlTask, after: str, out: SparqlOutcome) -> None:
         task = replace(task, got=0)
     want = task.want - task.got if task.want != UNKNOWN else UNKNOWN
     fresh = replace(task, part=part, want=want, got=0, offset=0, after="", order="s")
-    out.follow(fresh, step="offset", fails=0, variant=0, seen=())
+    return replace(fresh, fails=0, variant=0, seen=())
 
 
 class PageEnd:
     """Keys and counts of the rows of a page, collected during reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_names: bool = False) -> None:
+        self._has_names = has_names  # labels are those of the endpoint
         self.n_rows = self.n_last = 0
         self.key = self.before_last = self.first = ""
         self.is_sorted = True
@@ -228,8 +308,9 @@ class PageEnd:
     @property
     def mark(self) -> str:
         """Fingerprint, to recognize a repeated page."""
-        # Labels may depend on the task.
-        seen = without_labels((self._first_line + self._last_line).encode())
+        seen = (self._first_line + self._last_line).encode()
+        if not self._has_names:
+            seen = without_labels(seen)
         return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
 
 
@@ -245,6 +326,9 @@ def after_page(
     task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Add the tasks after a page; `is_broken` if the response ended early."""
+    if not task.order:
+        _after_all_rows(task, end.n_rows, out, is_broken=is_broken)
+        return
     total = task.got + end.n_rows
     if not is_broken and (total == task.want or not end.n_rows):
         _end_pages(task, total, out)
@@ -254,16 +338,31 @@ def after_page(
     if is_broken and not end.n_rows:
         after_failed_page(task, out)
         return
-    worst = task.limit if is_broken else task.worst
-    limit = _next_size(task, end, out.settings, is_broken=is_broken)
-    most = max(task.most, end.n_rows)
-    following = replace(task, limit=limit, worst=worst, most=most, fails=0, got=total)
+    following = _next_size(task, end, out.settings, is_broken=is_broken)
+    following = replace(following, most=max(task.most, end.n_rows), fails=0, got=total)
     if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
-        plan_part(replace(following, got=0), out)
+        plan_part(replace(following, got=0), out, may_be_whole=False)
     elif not end.is_sorted or not _comes_before(task.after, end.first):
         _sort_by_hash(task, out)
     else:
         _go_on(task, following, end, out, is_broken=is_broken)
+
+
+def _after_all_rows(
+    task: SparqlTask, n_rows: int, out: SparqlOutcome, *, is_broken: bool
+) -> None:
+    """Check a part that was read without an order; if not complete, cut it again."""
+    if not is_broken and n_rows == task.want:
+        out.check(task, n_rows)
+    elif is_broken and not n_rows:
+        after_failed_page(task, out)
+    elif task.cuts >= out.settings.max_cuts:
+        into_offset(task, "", out)
+    else:  # the limit of the endpoint, or the data have changed
+        limit = max(out.settings.min_rows, min(task.limit, n_rows))
+        want = task.want if n_rows < task.want else UNKNOWN
+        again = replace(task, limit=limit, want=want, cuts=task.cuts + 1)
+        cut_by_hash(again, out)
 
 
 def _end_pages(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
@@ -301,21 +400,22 @@ def _go_on(
 
 def _next_size(
     task: SparqlTask, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
-) -> int:
+) -> SparqlTask:
+    """Return the task with the size of the next page."""
     if is_broken:
-        return max(settings.min_rows, min(task.limit // 2, end.n_rows))
-    if end.n_rows < task.limit and task.want != UNKNOWN and end.n_rows >= task.most:
-        return max(settings.min_rows, end.n_rows)  # limit of the endpoint
-    if end.n_rows < task.limit or task.worst == 0:
-        return task.limit
-    # Success: request more, but less than the last failure.
-    more = min(task.limit + task.limit // 4, task.worst - task.worst // 4)
-    return max(task.limit, more)
+        less = max(settings.min_rows, min(task.limit // 2, end.n_rows))
+        return replace(shrunk(task, settings.min_rows), limit=less)
+    if end.n_rows >= task.limit:
+        return grown(task)
+    if task.want != UNKNOWN and end.n_rows >= task.most:  # limit of the endpoint
+        limit = max(settings.min_rows, end.n_rows)
+        return replace(task, limit=limit, size=PageSize())
+    return task
 
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     """Return whether smaller partitions are better than the remaining pages."""
-    if task.want == UNKNOWN or not can_split(task.part):
+    if task.want == UNKNOWN or task.size.worst or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.limit
 
@@ -330,19 +430,28 @@ def _sort_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
     out.follow(task, part=part, order="h", after="", fails=0)
 
 
+_SIZES_TRIED = 4  # times that a smaller page failed, too, if size is not the cause
+
+
 def after_failed_page(
     task: SparqlTask, out: SparqlOutcome, *, is_order: bool = False
 ) -> None:
     """Add the tasks after a page that was too much for the endpoint."""
-    less = max(out.settings.min_rows, task.limit // 2)
+    less = shrunk(task, out.settings.min_rows)
+    has_more = task.want == UNKNOWN or task.want - task.got > less.limit
     if is_order and task.limit > SORTED_ROWS:
         out.follow(task, limit=SORTED_ROWS, fails=task.fails + 1)
-    elif not is_order and less < task.limit and task.fails < out.settings.max_fails:
-        out.follow(task, limit=less, worst=task.limit, fails=task.fails + 1)
-    elif can_split(task.part) and not task.after and task.cuts < out.settings.max_cuts:
-        out.follow(task, step="split", got=0, fails=0, variant=0)
-    elif task.order == "s" and not task.after and can_cut(task, out.settings):
-        out.follow(task, step="pivot", fails=0)
+    elif is_order:
+        cut(task, task.after, out)
+    elif is_repeated(task):
+        out.follow(task, fails=task.fails + 1)
+    elif not task.order and task.limit > out.settings.min_rows:
+        fewer = max(out.settings.min_rows, task.limit // 4)
+        cut_by_hash(replace(task, limit=fewer, cuts=task.cuts + 1), out)
+    elif less.limit == task.limit or (task.fails >= _SIZES_TRIED and has_more):
+        cut(task, task.after, out)
+    elif task.fails < out.settings.max_fails:
+        out.follow(less)
     else:
         into_offset(task, task.after, out)
 

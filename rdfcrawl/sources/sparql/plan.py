@@ -20,7 +20,7 @@ from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.queries import MAX_KEY_CHARS
 from rdfcrawl.sources.sparql import discovery, parts, queries
 from rdfcrawl.sources.sparql import exchange as ex
-from rdfcrawl.sources.sparql.components import BlankNodeComponentReader
+from rdfcrawl.sources.sparql.components import BlankNodeComponentReader, roots_of
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
     SparqlRequest,
@@ -123,10 +123,11 @@ class ResponseReader:
         harvest, task = self._harvest, self._task
         graphs = GraphTerms(harvest.endpoint, harvest.settings, self._log)
         writer = RowWriter(harvest.endpoint, task, graphs)
-        end, last = parts.PageEnd(), ""
+        end, last = parts.PageEnd(has_names=writer.has_names), ""
         is_broken = False
         # Labels of one response: if it is incomplete, their nodes are read again.
-        is_held = task.step == "whole" and task.naming == "local"
+        is_held = task.naming == "local" and task.step == "whole"
+        is_held |= task.naming == "" and task.step in ("page", "offset")
         held: list[str] = []
         try:
             for row in found:
@@ -149,6 +150,9 @@ class ResponseReader:
             if error.fault.reason is Reason.SYNTAX and task.as_xml:
                 # Characters forbidden in XML; JSON has them.
                 self._task = replace(task, as_xml=False)
+        if writer.n_local and is_held and task.step != "whole":
+            parts.read_blank_nodes(task, self.outcome)
+            return
         if writer.n_local and task.step in ("page", "offset"):
             detail = "blank nodes with labels valid in one response only"
             self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
@@ -257,6 +261,7 @@ _STEPS: Final = {
     "count": parts.after_count,
     "group": parts.after_group,
     "split": parts.after_split,
+    "hashes": parts.after_hash_table,
     "pivot": parts.after_pivot,
     "datasets": discovery.after_datasets,
 }
@@ -347,7 +352,7 @@ class EndpointPlan:
             return queries.count_blank_triples(task.part)
         if task.variant == 1:
             return queries.blank_triples(task)
-        n_roots = max(1, self.settings.n_roots >> task.fails)
+        n_roots = roots_of(task, self.settings)
         return queries.components(task, n_roots, self.settings.depth)
 
     def _user_query(self, task: SparqlTask) -> str:
@@ -371,6 +376,7 @@ _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "group": lambda task: queries.count(group_part(task), task.naming),
     "split": lambda task: queries.split(_listing(task)),
     "pivot": lambda x: queries.pivot(x.part, x.naming, max(x.want, 2) // 2),
+    "hashes": queries.hashes,
     "page": queries.page,
     "offset": queries.offset,
     "datasets": lambda task: queries.datasets(_listing(task)),

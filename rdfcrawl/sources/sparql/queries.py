@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import DCAT, DCTERMS
@@ -80,7 +81,10 @@ def count(part: SparqlPart, naming: BlankNaming) -> str:
 
 
 def split(task: SparqlTask) -> str:
-    """Query the predicates (or classes) of a part; 0: with counts, 1: without."""
+    """Query the predicates (or classes) of a part.
+
+    A variant is 0: with counts, 1: without counts, 2: with counts, all in any order.
+    """
     part, naming = task.part, task.naming
     name = "o" if part.predicate else "p"
     condition = f"STR(?{name}) > {text(task.after)}"
@@ -88,10 +92,30 @@ def split(task: SparqlTask) -> str:
         condition = f"isIRI(?o) && {condition}"
     pattern = _pattern(part, naming, condition)
     end = f"ORDER BY STR(?{name}) LIMIT {task.limit}"
-    if task.variant == 0:
+    if task.variant != 1:
         columns = f"?{name} (COUNT(*) AS ?n)"
+        end = end if task.variant == 0 else ""
         return f"SELECT {columns} WHERE {{ {pattern} }} GROUP BY ?{name} {end}"
     return f"SELECT DISTINCT ?{name} WHERE {{ {pattern} }} {end}"
+
+
+def hashes(task: SparqlTask) -> str:
+    """Query the counts of the rows whose hashes begin alike.
+
+    `task.offset` is the number of hexadecimal digits; with `task.variant` there are two
+    more bits.
+    """
+    part, n_digits = task.part, task.offset
+    key = f"SUBSTR({_HASH}, 1, {n_digits})"
+    if task.variant:
+        last = f"SUBSTR({_HASH}, {n_digits + 1}, 1)"
+        upper = f'IF({last} < "c", "8", "c")'
+        quarter = f'IF({last} < "4", "0", IF({last} < "8", "4", {upper}))'
+        key = f"CONCAT({key}, {quarter})"
+    # The hash is bound here, also without bounds.
+    bounded = part if part.hash_low else replace(part, hash_low="0")
+    pattern = _pattern(bounded, task.naming, binding=f"BIND({key} AS ?k)")
+    return f"SELECT ?k (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?k"
 
 
 def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
@@ -102,6 +126,9 @@ def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
 
 def page(task: SparqlTask) -> str:
     """Query the rows after a key, in the order of their keys."""
+    if not task.order:
+        where = f"WHERE {{ {_pattern(task.part, task.naming)} }}"
+        return f"SELECT {_columns(task)} {where} LIMIT {task.limit}"
     key = key_expression(task.order, task.naming)
     condition = f"{key} > {text(task.after)}" if task.after else ""
     pattern = _pattern(task.part, task.naming, condition)
@@ -178,16 +205,33 @@ def subject_term(naming: BlankNaming, key: str) -> str:
     return iri(key)
 
 
-def _pattern(part: SparqlPart, naming: BlankNaming, condition: str = "") -> str:
+def _pattern(
+    part: SparqlPart, naming: BlankNaming, condition: str = "", *, binding: str = ""
+) -> str:
     subject = subject_term(naming, part.subject) if part.subject else "?s"
     predicate = iri(part.predicate) if part.predicate else "?p"
     obj = iri(part.cls) if part.cls else "?o"
     conditions = [condition] if condition else []
     conditions += _conditions(part, naming)
     inner = f"{subject} {predicate} {obj}"
+    if part.hash_low or part.hash_high:
+        inner += f" BIND({_row_hash(part, naming)} AS {_HASH})"
+        bounds = ((">=", part.hash_low), ("<", part.hash_high))
+        conditions += [f"{_HASH} {sign} {text(key)}" for sign, key in bounds if key]
+    if binding:
+        inner += f" {binding}"
     if conditions:
         inner += f" FILTER({' && '.join(conditions)})"
     return in_graph(part.graph, inner)
+
+
+_HASH: Final = "?h"
+
+
+def _row_hash(part: SparqlPart, naming: BlankNaming) -> str:
+    """Return an expression that spreads the rows of a part evenly."""
+    free = [f'COALESCE({subject_key(naming, x)}, "")' for x in free_variables(part)]
+    return f"MD5({free[0]})" if len(free) == 1 else f"MD5(CONCAT({', '.join(free)}))"
 
 
 def _conditions(part: SparqlPart, naming: BlankNaming) -> list[str]:

@@ -128,10 +128,9 @@ class RowWriter:
 
     def __init__(self, endpoint: str, task: SparqlTask, graphs: GraphTerms) -> None:
         self._endpoint_scope = _scope(endpoint)
-        has_names = task.naming in ("key", "str", "arq", "stable")
-        own = self._endpoint_scope if has_names else ""
+        self.has_names = task.naming in ("key", "str", "arq", "stable")
+        own = self._endpoint_scope if self.has_names else ""
         self._scope = own or _scope(endpoint, encode(task))
-        self._is_local = not has_names
         self.n_local = 0
         part = task.part
         self._graphs, self._name = graphs, part.graph
@@ -158,7 +157,7 @@ class RowWriter:
         """Return the label of a blank node in the output."""
         if label.startswith("nodeID://"):  # of Virtuoso; stable
             return f"{self._endpoint_scope}n{label[9:]}"
-        self.n_local += self._is_local
+        self.n_local += not self.has_names
         return f"{self._scope}n{label.removeprefix('_:')}"
 
     def _node(self, row: Row, name: str) -> str:

@@ -148,7 +148,10 @@ def test_failures_are_requested_once_in_each_run(
 
 
 def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
-    """If a page is dropped from its sitemap and is gone, or empty, so is its graph."""
+    """If a page is dropped from its sitemap and is gone, so is its graph.
+
+    A page that has lost its statements keeps them: its server may have failed.
+    """
     site = DatedSite(loopback, "127.20.11.3")
     names = ("moved", "gone", "missing", "empty", "blank", "kept")
     pages = {name: site.page(f"/page/{name}", "first") for name in names}
@@ -171,7 +174,7 @@ def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -
     n_asked = len(site.asked())
     result = site.crawl(commands, folder=folder)
     asked = site.asked_since(n_asked)
-    assert set(said(result)) == {pages["moved"], pages["kept"]}
+    assert set(said(result)) == {pages[x] for x in ("moved", "kept", "empty", "blank")}
     for url in (pages["gone"], pages["missing"], site.at("/page/two")):
         assert result.statuses(url)[-1] == "DELETED"
     assert result.ask(f"<{parts['two']}> prov:wasInvalidatedBy ?x .")
@@ -181,7 +184,7 @@ def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -
     n_asked = len(site.asked())
     result = site.crawl(commands, folder=folder)
     asked = site.asked_since(n_asked)
-    assert "/page/moved" not in asked
+    assert "/page/moved" in asked  # it was the same: perhaps an old copy of a cache
     site.put("/index.xml", index(f"<loc>{part}</loc>" for part in parts.values()))
     site.page("/page/two", "second")
     assert said(site.crawl(commands, folder=folder))[site.at("/page/two")] == "second"

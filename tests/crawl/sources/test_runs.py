@@ -239,10 +239,10 @@ def test_document_that_is_the_same_is_left_as_it_is(
     assert any("if-none-match" in request.headers for request in server.requests)
 
 
-def test_document_that_is_empty_now_has_nothing_left(
+def test_document_that_is_empty_now_keeps_its_statements(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a changed page, behind a redirect, is empty now, then so is its graph."""
+    """If a changed page, behind a redirect, is empty now, then its last copy stays."""
     host = "127.83.1.4"
     elsewhere = loopback(host="127.83.1.5")
     server = loopback(host=host)
@@ -264,7 +264,8 @@ def test_document_that_is_empty_now_has_nothing_left(
         graphs = {graph for *_, graph in result.latest_quads}
         results.append(graphs & {elsewhere.url("/doc"), server.url("/own.ttl")})
         elsewhere.pages["/doc"] = server.pages["/own.ttl"] = loopback.response(b"# -")
-    assert results == [{elsewhere.url("/doc"), server.url("/own.ttl")}, set()]
+    assert results == [{elsewhere.url("/doc"), server.url("/own.ttl")}] * 2
+    assert "copy_kept" in result.faults(server.url("/own"))
     assert elsewhere.targets.count("/doc") == 2
 
 

@@ -408,7 +408,8 @@ def test_only_pages_changed_by_a_site_are_fetched_again(
     assert len(pages) <= 30
     web.forget()
     commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
-    assert [t for t in web.targets(node) if t.startswith("/page/")] == []
+    again = {node.origin + t for t in web.targets(node) if t.startswith("/page/")}
+    assert not again & changed  # once more those that had a new date, and were the same
     statuses = [asked.status for asked in web.requests(node) if asked.is_conditional]
     assert statuses.count(304) >= 2
 

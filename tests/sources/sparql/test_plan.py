@@ -213,12 +213,14 @@ def test_nothing_is_sorted_at_all() -> None:
     assert canonical(found.document) == canonical("".join(NO_BLANKS).encode())
 
 
-def test_large_partitions_are_cut_by_a_subject() -> None:
-    """If a partition is too large to be sorted, then it is cut at a subject."""
+@pytest.mark.parametrize(("step", "lacks"), [("hashes", "?never"), ("pivot", "MD5")])
+def test_large_partitions_are_cut(step: str, lacks: str) -> None:
+    """If a partition is too large to be sorted, it is cut by hashes or at a subject."""
     lines = tuple(x for x in NO_BLANKS if "hub" not in x)
-    found = _harvest(Endpoint(store_of(lines)), page_rows=60, sort_rows=100)
+    endpoint = Endpoint(store_of(lines), refuse=_without(lacks))
+    found = _harvest(endpoint, page_rows=60, sort_rows=100)
     _assert_all(found, lines)
-    assert found.steps["pivot"] > 3
+    assert found.steps[step] > 3
 
 
 def test_classes_partition_types() -> None:

@@ -1,0 +1,87 @@
+"""Crawls of links that come to hosts with dumps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.sitemap_sites import urlset
+
+if TYPE_CHECKING:
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+N_PAGES = 120  # more than one visit takes
+
+
+def statement(site: RawServer, number: int) -> bytes:
+    """Return the description of one resource."""
+    return f"<{site.url(f'/r/{number}')}> <urn:x:p> 'v{number}' .\n".encode()
+
+
+@pytest.fixture
+def site(loopback: Loopback) -> RawServer:
+    """Return a site of many pages with a dump, which its robots.txt leads to."""
+    site = loopback(host="127.20.9.1")
+    dataset = (
+        f"<sc:dataset><sc:linkedDataPrefix>{site.url('/r/')}</sc:linkedDataPrefix>"
+        f"<sc:dataDumpLocation>{site.url('/dump.ttl')}</sc:dataDumpLocation>"
+        "</sc:dataset>"
+    )
+    sitemap = urlset([], dataset)
+    numbers = range(N_PAGES)
+    site.pages |= {
+        "/robots.txt": loopback.response(f"Sitemap: {site.url('/s.xml')}\n".encode()),
+        "/s.xml": loopback.response(sitemap, "application/xml"),
+        "/dump.ttl": loopback.response(b"".join(statement(site, n) for n in numbers)),
+        **{f"/r/{n}": loopback.response(statement(site, n)) for n in numbers},
+    }
+    return site
+
+
+@pytest.fixture
+def seed(loopback: Loopback, site: RawServer) -> str:
+    """Return a document of another host with links to all pages of the site."""
+    server = loopback(host="127.20.9.2")
+    links = (f"<> <urn:x:l> <{site.url(f'/r/{n}')}> .\n" for n in range(N_PAGES))
+    server.pages["/"] = loopback.response("".join(links).encode())
+    return server.url("/")
+
+
+def crawl(commands: Commands, seed: str, **arguments: str) -> CrawlResult:
+    """Crawl the links of the seed."""
+    result = commands.crawl([seed], arguments=arguments)
+    assert result.code == 0, result.stderr
+    return result
+
+
+def test_dump_is_fetched_in_place_of_the_pages_that_led_to_it(
+    commands: Commands, site: RawServer, seed: str
+) -> None:
+    """If robots.txt leads to a dump, then a host of any size takes five requests."""
+    result = crawl(commands, seed)
+    assert "/dump.ttl" in site.targets
+    assert len(site.targets) <= 5
+    assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
+
+
+def test_pages_are_fetched_if_the_dump_fails(
+    commands: Commands, site: RawServer, seed: str, loopback: Loopback
+) -> None:
+    """If the dump cannot be fetched, then each page that waited for it is."""
+    site.pages["/dump.ttl"] = loopback.response(status="404 Not Found")
+    crawl(commands, seed)
+    pages = [each for each in site.targets if each.startswith("/r/")]
+    assert len(pages) == len({*pages}) == N_PAGES + 1  # with the prefix
+
+
+@pytest.mark.parametrize("harvest", ["none", "ckan,sparql"])
+def test_operator_chooses_pages(
+    commands: Commands, site: RawServer, seed: str, harvest: str
+) -> None:
+    """If `harvest` leaves datasets out, then pages are fetched, and no sitemap."""
+    crawl(commands, seed, harvest=harvest)
+    assert not {"/s.xml", "/dump.ttl"} & {*site.targets}
+    assert sum(each.startswith("/r/") for each in site.targets) == N_PAGES

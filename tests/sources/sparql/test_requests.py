@@ -1,0 +1,99 @@
+"""Requests of harvests, compared with a planner that knows data and limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.core.source_tasks import PageSize, SparqlTask
+from rdfcrawl.sources.sparql.plan import EndpointPlan
+from rdfcrawl.sources.sparql.sizes import grown, shrunk
+from tests.support.sparql_driver import harvest_all
+from tests.support.sparql_planner import (
+    CostlyEndpoint,
+    Limits,
+    described,
+    ideal_requests,
+)
+from tests.support.sparql_stores import canonical
+
+RESOURCES = described(600)
+HUB = described(400, n_hub=800)
+BLANKS = described(500, n_blank=250, n_hub=250)
+MANY_RESOURCES = described(1_250)
+LARGE_HUB = described(800, n_hub=1_600)
+MANY_BLANKS = described(1_000, n_blank=500, n_hub=500)
+GRAPHS = tuple(
+    f'<http://e/{n}/{i}> <http://e/p> "v{i}" <http://e/g{n}> .\n'
+    for n in range(300)
+    for i in range(10)
+)
+_PROBE = "?b (STR(?b)"
+
+CASES = {
+    "cap": (RESOURCES, Limits(cap=50)),
+    "odd cap": (RESOURCES, Limits(cap=61)),
+    "every 4th": (RESOURCES, Limits(cap=50, every=4)),
+    "every 7th": (RESOURCES, Limits(cap=50, every=7)),
+    "outage": (RESOURCES, Limits(cap=50, outages=range(30, 37))),
+    "outage at first": (RESOURCES, Limits(cap=50, outages=range(4, 11))),
+    "small parts sorted": (MANY_RESOURCES, Limits(cap=100, sorted=1_000)),
+    "nothing sorted": (MANY_RESOURCES, Limits(cap=100, sorted=1)),
+    "few rows": (RESOURCES, Limits(cap=250, rows=35)),
+    "more rows": (RESOURCES, Limits(cap=250, rows=65)),
+    "closed at a count": (RESOURCES, Limits(cap=50, breaks=("GROUP BY",))),
+    "hub": (HUB, Limits(cap=50)),
+    "hub, small parts sorted": (LARGE_HUB, Limits(cap=100, sorted=1_000)),
+    "hub, every 5th": (HUB, Limits(cap=50, every=5)),
+    "blank nodes": (BLANKS, Limits(cap=50)),
+    "blank nodes, small offsets": (BLANKS, Limits(cap=50, offset=200)),
+    "blank nodes, small parts sorted": (MANY_BLANKS, Limits(cap=100, sorted=1_000)),
+    "blank nodes, every 5th": (BLANKS, Limits(cap=50, every=5)),
+    "blank nodes, closed at a probe": (BLANKS, Limits(cap=50, breaks=(_PROBE,))),
+    "new labels": (BLANKS, Limits(cap=50, local_labels=True)),
+    "new labels, every 5th": (BLANKS, Limits(cap=50, local_labels=True, every=5)),
+    "small graphs": (GRAPHS, Limits(cap=100)),
+    "small graphs, every 7th": (GRAPHS, Limits(cap=100, every=7)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_requests_are_few_and_statements_complete(name: str) -> None:
+    """If an endpoint has limits, then at most 1.5 times the least requests are made."""
+    lines, limits = CASES[name]
+    endpoint = CostlyEndpoint(lines, limits)
+    found = harvest_all(EndpointPlan("http://e.org/sparql"), endpoint, max_requests=500)
+    assert canonical(found.document) == canonical("".join(lines).encode())
+    assert found.is_complete, found.faults
+    assert endpoint.n_queries <= 1.5 * ideal_requests(lines, limits), found.steps
+
+
+def test_last_resorts_are_complete() -> None:
+    """If neither sorting nor hashes nor scans are possible, other queries are made."""
+    for limits in (
+        Limits(cap=50, sorted=500, without=("MD5",)),
+        Limits(cap=50, scanned=2_500),
+        Limits(cap=50, every=5, sorted=1),
+    ):
+        endpoint = CostlyEndpoint(RESOURCES, limits)
+        plan = EndpointPlan("http://e.org/sparql")
+        found = harvest_all(plan, endpoint, max_requests=500)
+        assert canonical(found.document) == canonical("".join(RESOURCES).encode())
+        assert endpoint.n_queries <= 2.5 * ideal_requests(RESOURCES, limits)
+
+
+def test_sizes_recover() -> None:
+    """If a page fails, then later ones grow up to the size that works, or as before."""
+    for largest in (10, 70, 333, 9_999, 10_000):
+        task, n_rows, n_failed = SparqlTask(step="page", limit=10_000), 0, 0
+        for _ in range(200):
+            if task.limit > largest:
+                task, n_failed = shrunk(task, 10), n_failed + 1
+            else:
+                n_rows += task.limit
+                task = grown(task)
+        assert n_rows > 0.75 * 200 * largest
+        assert n_failed < 25
+    task = shrunk(SparqlTask(step="page", limit=10_000), 10)
+    for _ in range(40):
+        task = grown(task)
+    assert (task.limit, task.size) == (10_000, PageSize())
