@@ -15,11 +15,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from xml.parsers import expat
 
-from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.iris import resolve
-from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
+from rdfcrawl.rdf.rdf_xml_literals import (
+    HEAD_BYTES,
+    LITERAL,
+    ROOT,
+    START,
+    LiteralScreen,
+    MendingNeeded,
+)
 from rdfcrawl.rdf.xml_screen import (
     MAX_XML_DEPTH,
     XmlScreen,
@@ -34,12 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.text import Screen
 
-_START = re.compile(
-    rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
-)
-_HEAD_BYTES: Final = 32 * 1024
 _USUAL_ROOT: Final = b"<rdf:RDF"
-_ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
@@ -54,9 +54,6 @@ _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
-_LITERAL: Final = b'parseType="Literal"'
-_PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
-_DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
 # In outlines: a node below rdf:datatype.
 _TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
 # In outlines of tags: a name that may be in upper case.
@@ -78,11 +75,6 @@ _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _MIN_LINES_BYTES: Final = 8 * 1024
 _MAX_KNOWN: Final = 1024  # outlines of tags
-_MAX_LITERAL_CHARS: Final = 16 * 2**20
-_MAX_REST_BYTES: Final = 4 * 2**20
-_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-
-
 # What tags have that needs a check, in outlines.
 _NAMED: Final = {
     b"pAyp=": "parse type",
@@ -97,10 +89,6 @@ _ATTRIBUTES: Final = (
 )
 _MAX_COUNTED: Final = 3  # tags with an attribute
 _NONE: Final = frozenset[str]()
-
-
-class MendingNeeded(Exception):
-    """The strict parser would leave something out without an error."""
 
 
 class LiteralsNeeded(Exception):
@@ -127,7 +115,7 @@ class RdfXmlScreen(XmlScreen):
     ) -> None:
         super().__init__(log, on_mark)
         self._base = base
-        self._literals = _LiteralScreen() if follows else None
+        self._literals = LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
 
     def _screened(self, block: bytes, *, is_last: bool) -> bytes:
@@ -174,8 +162,8 @@ class RdfXmlScreen(XmlScreen):
 
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
-        begin = block.find(_USUAL_ROOT, 0, _HEAD_BYTES)
-        found = _ROOT.search(block, max(begin, 0), _HEAD_BYTES)
+        begin = block.find(_USUAL_ROOT, 0, HEAD_BYTES)
+        found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
         if found is None:
             return block
         self._is_rdf, tag = True, found[0]
@@ -216,9 +204,10 @@ class RdfXmlScreen(XmlScreen):
             if value not in _KNOWN:
                 if self._literals is None and self._is_begun:
                     raise LiteralsNeeded
-                self._literals = self._literals or _LiteralScreen()
-                parts += block[done : found.start()], b'parseType="Literal"'
-                done = found.end()
+                self._literals = self._literals or LiteralScreen()
+                if found[0] != LITERAL:
+                    parts += block[done : found.start()], LITERAL
+                    done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
     def _check_names(self, markup: bytes, outline: bytes, found: set[str]) -> None:
@@ -273,8 +262,8 @@ class XmlScreens:
 
 def _tag_around(text: bytes, at: int) -> bytes:
     """Return the start tag at a position, if it is one."""
-    begin = text.rfind(b"<", max(0, at - _HEAD_BYTES), at)
-    found = _START.match(text, begin) if begin >= 0 else None
+    begin = text.rfind(b"<", max(0, at - HEAD_BYTES), at)
+    found = START.match(text, begin) if begin >= 0 else None
     return found[0] if found and found.end() > at else b""
 
 
@@ -433,122 +422,3 @@ def _has_break(markup: bytes) -> bool:
         if n > _MAX_EXACT or _tag_around(markup, found.start()):
             return True
     return False
-
-
-class _LiteralScreen:
-    """Writer of XML literals as text, by exclusive canonicalization with comments.
-
-    Source: RDF/XML section 7.2.17.
-    """
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._content: XmlContent | None = None  # of the open literal
-        self._is_closed = False
-        self._end = re.compile(b"")
-        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.namespace_prefixes = True
-        parser.buffer_text = True
-
-    def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the text with literals as text.
-
-        Raises:
-            MendingNeeded: not well-formed, or a literal that is too long.
-        """
-        text, self._rest = self._rest + block, b""
-        try:
-            parts = [*self._parts(text, is_last=is_last)]
-        except expat.ExpatError as error:
-            raise MendingNeeded from error
-        if len(self._rest) > _MAX_REST_BYTES:
-            raise MendingNeeded
-        return b"".join(parts)
-
-    def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
-        at = 0
-        while True:
-            if self._content is None:
-                tag = _literal_tag(text, at)
-                end = tag.start() if tag else _end_of_tags(text, at, is_last=is_last)
-                self._parser.Parse(text[at:end])
-                yield text[at:end]
-                if tag is None:
-                    self._rest = text[end:]
-                    return
-                yield self._open(tag)
-                at = tag.end()
-            else:
-                found = self._end.search(text, at)
-                end = found.end() if found else max(text.rfind(b"<", at), at)
-                self._parser.Parse(text[at:end])
-                if self._content.n_chars > _MAX_LITERAL_CHARS:
-                    raise MendingNeeded
-                if self._is_closed and found:
-                    yield self._content.markup().translate(_ESCAPED).encode() + found[0]
-                    self._content = None
-                elif found is None:
-                    if is_last:
-                        raise MendingNeeded
-                    self._rest = text[end:]
-                    return
-                at = end
-
-    def _open(self, tag: re.Match[bytes]) -> bytes:
-        """Parse a start tag, and return the one of a typed literal in its place."""
-        parser = self._parser
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._leave
-        self._is_closed = False
-        parser.Parse(tag[0])
-        if self._content is None:  # of another namespace, or in a comment
-            parser.StartElementHandler = parser.EndElementHandler = None
-            return tag[0]
-        parser.StartElementHandler = self._content.start
-        self._end = _end_of(tag["name"])
-        if self._is_closed:
-            self._content = parser.StartElementHandler = None
-        return tag[0].replace(_LITERAL, _DATATYPE, 1)
-
-    def _start(self, _name: str, attributes: dict[str, str]) -> None:
-        for name, value in attributes.items():
-            if value == "Literal" and name.startswith(_PARSE_TYPE_NAME):
-                content = self._content = XmlContent()
-                parser = self._parser
-                parser.CharacterDataHandler = content.text
-                parser.CommentHandler = content.comment
-                parser.ProcessingInstructionHandler = content.instruction
-
-    def _leave(self, _name: str) -> None:
-        if self._content is None:
-            return
-        if self._content.depth:
-            self._content.end()
-            return
-        self._is_closed = True
-        parser = self._parser
-        parser.StartElementHandler = parser.EndElementHandler = None
-        parser.CharacterDataHandler = parser.CommentHandler = None
-        parser.ProcessingInstructionHandler = None
-
-
-@lru_cache(maxsize=64)
-def _end_of(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"</%s\s*>" % re.escape(name))
-
-
-def _literal_tag(text: bytes, begin: int) -> re.Match[bytes] | None:
-    """Return the next start tag of an XML literal."""
-    at = begin
-    while (at := text.find(_LITERAL, at)) >= 0:
-        start = text.rfind(b"<", max(begin, at - _HEAD_BYTES), at)
-        found = _START.match(text, start) if start >= 0 else None
-        if found and found.end() > at:
-            return found
-        at += len(_LITERAL)
-    return None
-
-
-def _end_of_tags(text: bytes, begin: int, *, is_last: bool) -> int:
-    """Return where the last tag begins if it is cut, else the end."""
-    start = -1 if is_last else text.rfind(b"<", begin)
-    return start if start >= 0 and text.find(b">", start) < 0 else len(text)
