@@ -81,6 +81,16 @@ class RevisitedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class PortalFile:
+    """A file of a dataset of a portal."""
+
+    TAG: ClassVar = "file"
+
+    run: int  # in which it is fetched
+    lastmod: str = ""  # digest of the claims of the portal about its content
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshedPage:
     """A page that is fetched again when it is due (`scrapy refresh`)."""
 
@@ -132,6 +142,7 @@ _MOST_KEPT: Final = 256  # the pages of a sitemap have few different tasks
 Task: TypeAlias = (
     ListedPage
     | RevisitedPage
+    | PortalFile
     | RefreshedPage
     | CollectionPage
     | DumpPart

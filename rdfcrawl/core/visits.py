@@ -17,6 +17,7 @@ from rdfcrawl.core.tasks import (
     CollectionPage,
     DumpPart,
     ListedPage,
+    PortalFile,
     RefreshedPage,
     RevisitedPage,
     Task,
@@ -24,7 +25,7 @@ from rdfcrawl.core.tasks import (
 
 _SCHEDULED: Final = (
     *(SourceTask, ListedPage, DumpPart, CollectionPage),
-    *(RevisitedPage, RefreshedPage),
+    *(RevisitedPage, PortalFile, RefreshedPage),
 )
 
 # Kind, depth, parent, change, profile and task of a record that was not requested yet.

@@ -49,6 +49,7 @@ _WESTERN = frozenset({"iso8859-1", "iso8859-15", "cp1252"})
 _ASCII = bytes(range(0x20, 0x7F))
 _LEAST_WIDE = 4
 _MAX_HELD_BYTES = 1024 * 1024  # of a line
+_UTF_32 = re.compile(rb"(?:[^\0]\0\0\0){4}|((?:\0\0\0[^\0]){4})")
 _WIDE = ("utf-16", "utf-32")  # Python's codecs of these names expect a byte order mark
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
@@ -93,9 +94,11 @@ def detect_encoding(
 
 
 def wide_codec(head: bytes) -> str:
-    """Return the codec of text in UTF-16 without a mark that begins in ASCII, or ""."""
+    """Return the codec of wide text without a mark that begins in ASCII, or ""."""
     if b"\0" not in head[:2]:
         return ""
+    if wide := _UTF_32.match(head):
+        return "utf-32-be" if wide[1] else "utf-32-le"
     first, second = head[:16:2], head[1:16:2]
     if len(second) < _LEAST_WIDE:
         return ""

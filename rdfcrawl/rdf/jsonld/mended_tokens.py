@@ -48,7 +48,7 @@ NOTHING: Final = object()  # in place of a value that cannot be read
 # A member of an object that is well-formed up to its value
 NEXT_MEMBER = re.compile(r'"([^"\\\n]*+)"\s*+:\s*+(?=["{\[\dtfn-])')
 # Text before a member if the string before it has no end, and the next line then
-_BEFORE_MEMBER = re.compile(r"[\s}\]]*,[\s{]*\Z")
+_BEFORE_MEMBER = re.compile(r"(?<![\s}\]])[\s}\]]*+,[\s{]*+\Z")
 _MAX_BEFORE: Final = 64
 _NEXT_LINE = re.compile(r'\n[^\S\n]*+(?:[{}\[\]]|"[^"\n]*+"\s*+:)')
 _OPENING = re.compile(r"[{\[]\s*+[\"{\[}\]:\d-]")

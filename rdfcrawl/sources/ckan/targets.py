@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from rdfcrawl.sources.ckan.values import (
     PackageFields,
     iter_objects,
     iter_values,
+    solr_time,
     text_of,
 )
 from rdfcrawl.sources.ckan.vocabularies import read_sections, word_of
@@ -50,11 +51,30 @@ FETCHED: Final = frozenset(TargetKind) - _NOT_FETCHED
 
 @dataclass(frozen=True, slots=True)
 class DatasetTarget:
-    """A requestable URL of a dataset, its kind, and the evidence for the kind."""
+    """A requestable URL of a dataset, its kind, and the evidence for the kind.
+
+    Attributes:
+        signals: the statements about its content, of all resources with the URL; empty
+            if no resource has it.
+        modified: the last change of its content, as `solr_time`; may be empty.
+        has_hash: its hash is stated.
+    """
 
     url: str
     kind: TargetKind
     reason: Reason
+    signals: tuple[str, ...] = ()
+    modified: str = ""
+    has_hash: bool = False
+
+    def merged(self, other: DatasetTarget) -> DatasetTarget:
+        """Return a target with the statements of another resource with its URL."""
+        return replace(
+            self,
+            signals=self.signals + other.signals,
+            modified=max(self.modified, other.modified),
+            has_hash=self.has_hash or other.has_hash,
+        )
 
 
 _WORDS: Final = {
@@ -151,35 +171,49 @@ def iter_targets(
     cannot be requested (counted by the mapping) and the portal's own pages are left
     out.
     """
-    seen: set[str] = set()
+    found: dict[str, DatasetTarget] = {}
     for target in _iter_all(package):
         is_own_page = target.kind in {TargetKind.PAGE, TargetKind.UNKNOWN} and (
             target.url.startswith((f"{portal.url}/dataset/", f"{portal.url}/api/"))
         )
-        if target.url not in seen and not is_own_page:
-            seen.add(target.url)
-            yield target
+        if not is_own_page:
+            first = found.get(target.url)
+            found[target.url] = first.merged(target) if first else target
+    yield from found.values()
 
 
 def _iter_all(package: Mapping[str, Any]) -> Iterator[DatasetTarget]:
     resources = package.get("resources")
     for resource in resources if isinstance(resources, list) else ():
-        if isinstance(resource, dict):
-            yield from _iter_resource(PackageFields(resource))
+        if isinstance(resource, dict) and resource.get("state") != "deleted":
+            yield from _iter_resource(PackageFields(resource), package)
     fields = PackageFields(package)
     for key in ("url", "landing_page", "documentation"):
         for one in iter_values(fields.get(key)):
             yield from _classified(text_of(one), file_format="HTML")
 
 
-def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
+def _iter_resource(
+    fields: PackageFields, package: Mapping[str, Any]
+) -> Iterator[DatasetTarget]:
     metadata = {
         "file_format": fields.text("format"),
         "media_type": fields.text("mimetype"),
         "inner_type": fields.text("mimetype_inner"),
     }
+    modified = solr_time(fields.text("last_modified", "modified"))
+    stated_hash = fields.text("hash").casefold()
+    signals = [modified, stated_hash, fields.text("size"), *metadata.values()]
+    if not (modified or stated_hash):  # any change of the metadata may be one of a file
+        signals += [text_of(x.get("metadata_modified")) for x in (fields, package)]
     for key in ("download_url", "url", "access_url"):
-        yield from _classified(fields.text(key), **metadata)
+        for target in _classified(fields.text(key), **metadata):
+            yield replace(
+                target,
+                signals=tuple(signals),
+                modified=modified,
+                has_hash=bool(stated_hash),
+            )
     for service in iter_objects(fields.get("access_services")):
         for url in iter_values(service.get("endpoint_url")):
             for target in _classified(text_of(url)):

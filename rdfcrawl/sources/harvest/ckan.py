@@ -7,8 +7,9 @@ requested, and deleted datasets become tombstones.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -26,6 +27,7 @@ from rdfcrawl.core.records import (
 from rdfcrawl.core.source_tasks import CkanStep, CkanTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope
 from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse
@@ -45,11 +47,17 @@ from rdfcrawl.sources.ckan.plan import (
     request_of,
 )
 from rdfcrawl.sources.ckan.portal import portal_url
-from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, iter_targets
+from rdfcrawl.sources.ckan.targets import (
+    FETCHED,
+    DatasetTarget,
+    TargetKind,
+    iter_targets,
+)
 from rdfcrawl.sources.ckan.values import since_for_next
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.options import ObeyRobots
+from rdfcrawl.sources.harvest.portal_files import FileClaim, PortalFiles
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
     Harvester,
@@ -66,6 +74,7 @@ _SUCCESS: Final = "success"  # `FinishedHarvest`
 _KNOWN: Final = "known"  # id -> name
 _MET: Final = "met"  # in a run: id, and "name " + name
 _BATCH_SIZE: Final = 1000
+_DECODED: Final = 20  # datasets in memory
 _NOT_FIRST: Final = frozenset({CkanStep.SHOW, CkanStep.CONFIRM})
 _SOURCES: Final = {TargetKind.SPARQL: Kind.SPARQL, TargetKind.SITEMAP: Kind.SITEMAP}
 
@@ -129,12 +138,15 @@ class CkanHarvester(Harvester):
         outcome = await self._outcome(document, portal, log)
         if outcome is not None:
             n_documents = 0
-            for each in _documents(outcome, document, portal):
+            files = PortalFiles(self._context, _key_of(portal))
+            async for each in _documents(outcome, document, portal, files):
                 n_documents += 1
                 yield each
-            async for follow_up in self._take(outcome, document, portal, log):
+            async for follow_up in self._take(outcome, document, portal, files, log):
                 yield follow_up
-            yield _page(document, outcome, n_documents, portal, log)
+            page = _page(document, outcome, n_documents, portal, log)
+            page.withdrawn = await files.dropped()
+            yield page
             return
         found = NOTHING_FOUND
         if not await self._store.size(_key_of(portal), _KNOWN):
@@ -235,9 +247,10 @@ class CkanHarvester(Harvester):
         outcome: CkanOutcome,
         document: Document,
         portal: PortalAddress,
+        files: PortalFiles,
         log: FaultLog,
     ) -> AsyncIterator[FollowUp]:
-        """Remember the content of a page, and yield the tasks that follow."""
+        """Remember the content of a page, and yield the tasks and files that follow."""
         try:
             await self._remember(outcome, document, portal)
             tasks = list(outcome.tasks)
@@ -245,13 +258,24 @@ class CkanHarvester(Harvester):
                 tasks.append(CkanTask(step=CkanStep.ABOUT))
             for task in tasks:
                 yield next_step(document.record, task, urgency=Urgency.SOON)
-            if outcome.listing is not None:
-                for task in await self._confirmations(outcome.listing, portal):
-                    yield next_step(document.record, task, urgency=Urgency.SOON)
             if outcome.is_swept:
                 await self._end(document, portal)
         except SourceFault as error:
             log.note(error.fault.reason, error.fault.detail)
+        if outcome.listing is None:
+            return
+        missing = list[str]()
+        try:
+            missing = await self._not_listed(outcome.listing, portal)
+        except SourceFault as error:
+            log.note(error.fault.reason, error.fault.detail)
+        by_search = outcome.listing is not DatasetListing.SWEEP
+        for task in iter_confirmations(missing, by_search=by_search):
+            yield next_step(document.record, task, urgency=Urgency.SOON)
+        urls = {document_url({"id": each}, portal) for each in missing}
+        async for due in files.revisits(urls, document.record):
+            for follow_up in due:
+                yield follow_up
 
     async def _remember(
         self, outcome: CkanOutcome, document: Document, portal: PortalAddress
@@ -280,10 +304,14 @@ class CkanHarvester(Harvester):
         success = FinishedHarvest(int(began_ms), newest)
         await self._run_state.put(source, _SUCCESS, encode(success))
 
-    async def _confirmations(
+    async def _not_listed(
         self, listing: DatasetListing, portal: PortalAddress
-    ) -> Iterable[CkanTask]:
-        """Return tasks that request the datasets missing from a complete listing."""
+    ) -> list[str]:
+        """Return the ids of datasets that are missing from a complete listing.
+
+        Raises:
+            SourceFault: the listing is implausible.
+        """
         source = _key_of(portal)
         is_sweep = listing is DatasetListing.SWEEP
         ids = set[str]()  # entries of a table may be repeated
@@ -296,8 +324,7 @@ class CkanHarvester(Harvester):
             n_listed=len(ids), n_known=n_known, count=int(count) if count else None
         )
         del ids
-        missing = await self._missing(source, n_known, is_sweep=is_sweep)
-        return iter_confirmations(missing, by_search=not is_sweep)
+        return await self._missing(source, n_known, is_sweep=is_sweep)
 
     async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
         """Return the ids of remembered datasets that this run did not find.
@@ -334,30 +361,65 @@ def _key_of(portal: PortalAddress) -> str:
     return " ".join((portal.url, *map(quote_plus, words)))
 
 
-def _documents(
-    outcome: CkanOutcome, page: Document, portal: PortalAddress
-) -> Iterator[Document]:
-    """Yield the datasets of a page, and tombstones."""
-    for package in outcome.packages:
-        content = package.load()
-        if url := document_url(content, portal):
-            parts = _dataset(content, url, page.record, portal)
+async def _documents(
+    outcome: CkanOutcome, page: Document, portal: PortalAddress, files: PortalFiles
+) -> AsyncIterator[Document]:
+    """Yield the datasets of a page, and tombstones; take their files."""
+    for group in in_batches(outcome.packages, _DECODED):
+        contents = {
+            url: content
+            for content in (package.load() for package in group)
+            if (url := document_url(content, portal))
+        }
+        claims = {url: _files_of(x, portal) for url, x in contents.items()}
+        due = await files.listed(claims, page.record)
+        for url, content in contents.items():
+            parts = _dataset(content, url, page.record, portal, due[url])
             # Only its distributions are data to follow; other URLs are facts.
             yield page.part(url, parts, is_followed=False)
-    for dataset_id in outcome.deleted:
-        yield page.part(document_url({"id": dataset_id}, portal), is_deleted=True)
+    gone = [document_url({"id": each}, portal) for each in outcome.deleted]
+    await files.listed(dict.fromkeys(gone, ()), page.record)
+    for url in gone:
+        yield page.part(url, is_deleted=True)
+
+
+def _files_of(content: dict[str, Any], portal: PortalAddress) -> list[FileClaim]:
+    """Return the files of a dataset, with the statements about their content."""
+    return [
+        FileClaim(
+            target.url,
+            _kind_of(target.kind),
+            blake2b(repr(target.signals).encode(), digest_size=8).hexdigest(),
+            target.modified,
+            is_stated=bool(target.modified or target.has_hash),
+            is_page=target.kind is TargetKind.PAGE,
+        )
+        for target in iter_targets(content, portal)
+        if _is_file(target)
+    ]
+
+
+def _is_file(target: DatasetTarget) -> bool:
+    is_fetched = target.kind in FETCHED and target.kind not in _SOURCES
+    return is_fetched and bool(target.signals)
 
 
 async def _dataset(
-    content: dict[str, Any], url: str, record: Record, portal: PortalAddress
+    content: dict[str, Any],
+    url: str,
+    record: Record,
+    portal: PortalAddress,
+    files: Sequence[FollowUp],
 ) -> AsyncIterator[HarvestedPart]:
-    """Yield the statements about a dataset, and records for its distributions."""
+    """Yield the statements about a dataset, its files, and records for the rest."""
     log = FaultLog()
     statements = iter_statements(content, portal, log)
     async for part in iter_quads(statements, url, log):
         yield part
+    for file in files:
+        yield file
     for target in iter_targets(content, portal):
-        if target.kind in FETCHED:
+        if target.kind in FETCHED and not _is_file(target):
             yield FollowUp(_record(target.url, target.kind, record, url))
 
 
@@ -391,8 +453,11 @@ def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:
     if kind in _SOURCES:
         task = SourceTask(read_task(portal).run)
         return Record(url, _SOURCES[kind], depth, parent, task=task)
-    is_dump = kind is TargetKind.DUMP
-    return Record(url, Kind.DUMP if is_dump else Kind.PAGE, depth, parent)
+    return Record(url, _kind_of(kind), depth, parent)
+
+
+def _kind_of(kind: TargetKind) -> Kind:
+    return Kind.DUMP if kind is TargetKind.DUMP else Kind.PAGE
 
 
 def _is_within(portal: str, url: str) -> bool:

@@ -197,14 +197,36 @@ class DatasetRegistry:
             return NOTHING_FOUND
         kept = set(now.urls_of_files) if now else set()
         files = [url for url in before.urls_of_files if url not in kept]
+        return Discovery(withdrawn=await self.drop_files(before.name, files))
+
+    async def own_files(self, owned: Iterable[tuple[str, str]]) -> None:
+        """Note datasets and the URLs of their files."""
         await self._store.gather(
-            self._store.drop(url, _SERVED, [before.name]) for url in files
+            self._store.put(url, _SERVED, {name: ""}) for name, url in owned
         )
+
+    async def drop_files(self, name: str, files: Sequence[str]) -> tuple[str, ...]:
+        """Drop files of a dataset; return the documents to withdraw with them.
+
+        A file was read at the URL to which it redirects.
+        """
+        await self._store.gather(
+            self._store.drop(url, _SERVED, [name]) for url in files
+        )
+        gone = await self._without_datasets(files)
+        fetches = await self._fetches.without_validators(gone)
+        documents = [
+            (fetch and fetch.read_at) or url
+            for url, fetch in fetches.items()
+            if fetch is None or fetch.has_copy
+        ]
+        return tuple(await self._without_datasets(documents))
+
+    async def _without_datasets(self, files: Sequence[str]) -> list[str]:
         n_datasets = await self._store.gather(
             self._store.size(url, _SERVED) for url in files
         )
-        gone = (url for url, n in zip(files, n_datasets, strict=True) if not n)
-        return Discovery(withdrawn=tuple(gone))
+        return [url for url, n in zip(files, n_datasets, strict=True) if not n]
 
     async def copies_of(self, document: Document, part: DumpPart) -> Discovery:
         """Withdraw the files that a completely read part of a dataset replaces.

@@ -15,7 +15,13 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
-from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
+from rdfcrawl.core.tasks import (
+    CollectionPage,
+    DumpPart,
+    PortalFile,
+    RefreshedPage,
+    RevisitedPage,
+)
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
@@ -131,7 +137,7 @@ class DocumentDiscovery:
                 )
             if self._sites.wants_any or document.record.url.endswith(_PATHS):
                 discoveries.append(await self._noted(self._sites.find(document)))
-            if scan.has_any or isinstance(task, RevisitedPage):
+            if scan.has_any or isinstance(task, RevisitedPage | PortalFile):
                 discoveries.append(await self._described(document, scan))
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
             if not may_be_page and document.reading.format is not HTML:

@@ -16,7 +16,7 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
+from rdfcrawl.core.tasks import DumpPart, ListedPage, PortalFile, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.last_copies import has_end_tag
 from rdfcrawl.uri.hosts import site_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
 _KEY_BYTES: Final = 9
-_REVISITED: Final = (ListedPage, DumpPart, RevisitedPage)
+_REVISITED: Final = (ListedPage, DumpPart, RevisitedPage, PortalFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,20 @@ class PageFetches:
         forgotten, self._forgotten = self._forgotten, set()
         for url in forgotten:
             await self._store.drop(site_of(url), _FETCHES, [_key(url)])
+
+    async def without_validators(
+        self, urls: Iterable[str]
+    ) -> dict[str, PageFetch | None]:
+        """Return the last fetches of withdrawn documents, and drop their validators.
+
+        If another dataset has such a document later, a 304 would have no statements.
+        """
+        fetches = await self.last_of(urls)
+        for url, fetch in fetches.items():
+            if fetch is not None and (fetch.etag or fetch.last_modified):
+                text = encode(replace(fetch, etag="", last_modified=""))
+                await self._store.put(site_of(url), _FETCHES, {_key(url): text})
+        return fetches
 
 
 def shortfall_of(document: Document) -> str:

@@ -1,0 +1,179 @@
+"""The files of the datasets of a portal, followed from run to run.
+
+A portal states when a file was changed, its hash and its size. If one of these changes,
+or if the last fetch failed, then the file is requested. If the portal states neither
+date nor hash, then the validators and the age of the last fetch decide, as for dumps.
+A file that no dataset has any more is withdrawn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.records import FollowUp, Kind, Record
+from rdfcrawl.core.tasks import PortalFile
+from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
+from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+
+_FILES: Final = "files"  # of a portal: URL of a dataset -> `_DatasetFiles`
+
+
+@dataclass(frozen=True, slots=True)
+class FileClaim:
+    """The claims of a portal about one file, kept between runs.
+
+    Attributes:
+        url: of the file.
+        kind: of its record.
+        signals: digest of all that the portal says about the content.
+        lastmod: time of the last change; empty if missing.
+        is_stated: a time or a hash shows whether the content has changed.
+        is_page: for people; without a time or a hash, its age decides.
+        since: run in which the portal first stated these signals.
+    """
+
+    url: str
+    kind: Kind
+    signals: str = ""
+    lastmod: str = ""
+    is_stated: bool = False
+    is_page: bool = False
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _DatasetFiles:
+    """The files of a dataset, and those that it dropped in the last run that listed it.
+
+    A response that is processed twice finds the dropped ones again.
+    """
+
+    run: int
+    files: tuple[FileClaim, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+class PortalFiles:
+    """The files of one portal, during the harvest of one response.
+
+    Args:
+        context: of the crawl.
+        portal: its key in the state store.
+    """
+
+    def __init__(self, context: HarvestContext, portal: str) -> None:
+        self._context = context
+        self._store = context.state_store
+        self._portal = portal
+        self._run = context.run
+        self._fetches = PageFetches(context.state_store)
+        self._dropped: dict[str, tuple[str, ...]] = {}  # dataset -> files
+
+    async def listed(
+        self, datasets: Mapping[str, Iterable[FileClaim]], portal: Record
+    ) -> dict[str, list[FollowUp]]:
+        """Take the files of listed datasets; return those due in this run.
+
+        The keys are the URLs of the datasets. A dataset without files has none any
+        more; see `dropped`.
+        """
+        run, names = self._run, list(datasets)
+        texts = await self._store.get_many(self._portal, _FILES, names)
+        due: dict[str, list[FollowUp]] = {}
+        entries: dict[str, str] = {}
+        owned: list[tuple[str, str]] = []
+        for name, text in zip(names, texts, strict=True):
+            last = decode(text, _DatasetFiles) if text else _DatasetFiles(run)
+            known = {each.url: each for each in last.files}
+            files = tuple(_merged(x, known.get(x.url), run) for x in datasets[name])
+            urls = {each.url for each in files}
+            before = (*known, *(last.dropped if last.run == run else ()))
+            dropped = tuple(dict.fromkeys(x for x in before if x not in urls))
+            if dropped:
+                self._dropped[name] = dropped
+            if files or text:
+                entries[name] = encode(_DatasetFiles(run, files, dropped))
+            owned += ((name, url) for url in urls - known.keys())
+            due[name] = await self._due(files, name, portal)
+        await self._context.datasets.own_files(owned)
+        await self._store.put(self._portal, _FILES, entries)
+        return due
+
+    async def dropped(self) -> tuple[str, ...]:
+        """Return the documents to withdraw, after all listed datasets were taken."""
+        withdrawn: list[str] = []
+        for name, urls in self._dropped.items():
+            withdrawn += await self._context.datasets.drop_files(name, urls)
+        return tuple(dict.fromkeys(withdrawn))
+
+    async def revisits(
+        self, missing: Collection[str], portal: Record
+    ) -> AsyncIterator[list[FollowUp]]:
+        """Yield the files that are due although their datasets have not changed.
+
+        Args:
+            missing: datasets that may be gone, and are requested once more.
+            portal: record of the portal.
+        """
+        async for batch in self._store.batches(self._portal, _FILES):
+            decoded = {name: decode(x, _DatasetFiles) for name, x in batch.items()}
+            known = {name: x for name, x in decoded.items() if x.run < self._run}
+            gone = [name for name, each in known.items() if not each.files]
+            await self._store.drop(self._portal, _FILES, gone)
+            for name, each in known.items():
+                if name not in missing and (
+                    due := await self._due(each.files, name, portal)
+                ):
+                    yield due
+
+    async def _due(
+        self, files: Collection[FileClaim], dataset: str, portal: Record
+    ) -> list[FollowUp]:
+        run = self._run
+        fetches: dict[str, PageFetch | None] = {}
+        if run:
+            fetches = await self._fetches.last_of(each.url for each in files)
+        secs = self._context.options.revisit_secs
+        policy = RevisitPolicy(run, int(time.time()), secs)
+        change = f"run {run}" if run else ""
+        return [
+            FollowUp(
+                Record(
+                    each.url,
+                    each.kind,
+                    portal.depth + 1,
+                    dataset,
+                    task=PortalFile(run, each.signals if each.is_stated else ""),
+                ),
+                change=change,
+            )
+            for each in files
+            if not run or _is_due(each, fetches[each.url], policy)
+        ]
+
+
+def _merged(claim: FileClaim, before: FileClaim | None, run: int) -> FileClaim:
+    """Return a claim with the run in which it was first stated."""
+    is_same = before is not None and before.signals == claim.signals
+    return replace(claim, since=before.since if before and is_same else run)
+
+
+def _is_due(claim: FileClaim, fetch: PageFetch | None, policy: RevisitPolicy) -> bool:
+    # A repeated record of this run is due again.
+    if fetch is None or fetch.run == policy.run or claim.since > fetch.run:
+        return True
+    has_validators = bool(fetch.etag or fetch.last_modified)
+    if has_validators and not (claim.is_stated or claim.is_page):
+        return True  # a 304 has no body
+    is_settled = claim.is_stated and not fetch.n_failures
+    every = ChangeFrequency.NEVER if is_settled else None
+    listed = ListedPageClaim(policy.run, 0, claim.lastmod, every, since=claim.since)
+    return policy.change_of(listed, fetch) is not None

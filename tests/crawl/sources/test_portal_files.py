@@ -1,0 +1,121 @@
+"""The files of the datasets of a portal in later runs: kept, changed, dropped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.support.ckan_sites import CkanSite
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+OLD = "2020-01-01T00:00:00.000000"
+NEW = "2020-02-01T00:00:00.000000"
+
+
+def files(asked: list[str]) -> list[str]:
+    """Return the requests for files."""
+    return sorted(x for x in asked if x.startswith("/f/"))
+
+
+def test_files_are_requested_when_the_portal_says_so(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If date, hash or size of a file changes, then the next run requests it.
+
+    A file with an unchanged date or hash is not requested. Without both, it is
+    requested if it has validators or its dataset has changed.
+    """
+    site = CkanSite(loopback, "127.20.31.1")
+    signals: dict[str, dict[str, Any]] = {
+        "dated": {"last_modified": OLD},
+        "hashed": {"hash": "md5:0A"},
+        "prefixed": {"hash": "0a", "hash_algorithm": "md5"},
+        "sized": {"size": 10},
+        "tagged": {},
+        "bare": {},
+        "same-date": {"last_modified": OLD},
+        "same-hash": {"hash": "0a"},
+        "same": {"size": 10},
+    }
+    for name, claims in signals.items():
+        url = site.file(f"/f/{name}", "first", is_tagged=name == "tagged")
+        site.dataset(name, {"url": url, **claims})
+    folder = commands.folder()
+    first = site.harvest(commands, folder=folder)
+    assert first.code == 0, first.stderr
+    assert site.texts(first) == {f"f/{name}": "first" for name in signals}
+
+    changes: dict[str, dict[str, Any]] = {
+        "dated": {"last_modified": NEW},
+        "hashed": {"hash": "md5:0B"},
+        "prefixed": {"hash": "0b", "hash_algorithm": "sha1"},
+        "sized": {"size": 11},
+        "bare": {},
+    }
+    for name in signals:
+        site.file(f"/f/{name}", "second", is_tagged=name == "tagged")
+    for name, claims in changes.items():
+        site.dataset(name, {"url": site.at(f"/f/{name}"), **claims})
+    site.dataset("same-hash", {"url": site.at("/f/same-hash"), "hash": "0A"}, notes="x")
+    n_asked = len(site.asked())
+    second = site.harvest(commands, folder=folder)
+    due = {*changes, "tagged"}
+    assert files(site.asked_since(n_asked)) == sorted(f"/f/{x}" for x in due)
+    assert {x for x in signals if site.texts(second)[f"f/{x}"] == "second"} == due
+
+    n_asked = len(site.asked())
+    third = site.harvest(commands, folder=folder)
+    assert files(site.asked_since(n_asked)) == ["/f/tagged"]
+    assert third.statuses(site.at("/f/tagged"))[-1] == "UNCHANGED"
+    assert len(site.asked()) - n_asked <= 10
+    n_asked = len(site.asked())
+    last = site.harvest(commands, folder=folder, REVISIT_SECS=0)
+    assert site.texts(last)["f/same"] == "second"
+    undated = {"/f/bare", "/f/same", "/f/sized", "/f/tagged"}
+    assert set(files(site.asked_since(n_asked))) == undated
+
+
+def test_files_without_a_dataset_are_withdrawn(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If no dataset has a file any more, then it is gone without a request.
+
+    A file that another dataset has stays, also if that dataset is new.
+    """
+    site = CkanSite(loopback, "127.20.31.2")
+    names = ("gone", "private", "resource", "url", "format", "shared", "moved", "kept")
+    for name in names:
+        site.dataset(name, {"url": site.file(f"/f/{name}", name)})
+    target = site.file("/t/redirected", "redirected")
+    site.server.pages["/f/redirected"] = loopback.redirect(target)
+    site.dataset("redirected", {"url": site.at("/f/redirected"), "hash": "0a"})
+    for name in ("twice", "sharing"):
+        shared = {"url": site.at("/f/shared")}
+        site.dataset(name, shared, {**shared, "name": "again"}, {"url": ""})
+    folder = commands.folder()
+    first = site.texts(site.harvest(commands, folder=folder))
+    assert first == {f"f/{x}": x for x in names} | {"t/redirected": "redirected"}
+
+    site.packages["private"]["private"] = True
+    for name in ("gone", "shared", "twice", "redirected"):
+        site.packages[name]["state"] = "deleted"
+    site.dataset("resource")
+    site.dataset("url", {"url": site.file("/f/other", "other")})
+    site.dataset("format", {"url": site.at("/f/format"), "format": "CSV"})
+    site.dataset("moved")
+    site.dataset("new", {"url": site.at("/f/moved")})
+    n_asked = len(site.asked())
+    second = site.harvest(commands, folder=folder)
+    left = {"f/shared": "shared", "f/moved": "moved", "f/kept": "kept"}
+    assert site.texts(second) == {**left, "f/other": "other"}
+    assert "/f/gone" not in site.asked_since(n_asked)
+    for name in ("gone", "private", "resource", "url", "format"):
+        assert second.statuses(site.at(f"/f/{name}"))[-1] == "DELETED", name
+
+    site.dataset("resource", {"url": site.at("/f/resource")})
+    del site.packages["sharing"]
+    third = site.harvest(commands, folder=folder)
+    expected = {"f/moved", "f/kept", "f/other", "f/resource"}
+    assert site.texts(third).keys() == expected
