@@ -76,16 +76,17 @@ _MAX_EXACT: Final = 1000  # checks of a block
 _MIN_LINES_BYTES: Final = 8 * 1024
 _MAX_KNOWN: Final = 1024  # outlines of tags
 # What tags have that needs a check, in outlines.
+_ABOUT, _RESOURCE, _TYPE = map(outline_of, (b":about=", b":resource=", b":type="))
 _NAMED: Final = {
-    b"pAyp=": "parse type",
-    b"bgAA=": "bag",
-    b"dyp=": "datatype",
-    b":yp=": "type",
-    b":bu=": "about",  # perhaps at a property
+    outline_of(b"parseType="): "parse type",
+    outline_of(b"bagID="): "bag",
+    outline_of(b"datatype="): "datatype",
+    _TYPE: "type",
+    _ABOUT: "about",  # perhaps at a property
 }
 _DECLARED: Final = ((b"!", "aside"), (b"!AAAAA", "cdata"), (b"!AAAAAAA", "list"))
 _ATTRIBUTES: Final = (
-    *(("about", b":bu=", True), ("resource", b":u=", False), ("type", b":yp=", True)),
+    *(("about", _ABOUT, True), ("resource", _RESOURCE, False), ("type", _TYPE, True)),
 )
 _MAX_COUNTED: Final = 3  # tags with an attribute
 _NONE: Final = frozenset[str]()
@@ -348,7 +349,7 @@ def _kinds_of(row: bytes) -> frozenset[str]:
     if b"=" not in outline:
         return _NONE
     kinds = {kind for name, kind in _NAMED.items() if name in outline}
-    if b":u=" in outline and _UPPER.match(outline):
+    if _RESOURCE in outline and _UPPER.match(outline):
         kinds.add("resource")
     if b"\n" in outline and _BREAK.search(outline):
         kinds.add("break")
