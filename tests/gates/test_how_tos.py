@@ -388,7 +388,7 @@ def test_mirror_is_kept_by_due_pages(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If pages change, come and vanish, then the commands of a night take that over."""
-    first, *night, dry_run = commands_in(read_page("keep-a-mirror.md"))
+    first, *night, dry_run, verify = commands_in(read_page("keep-a-mirror.md"))
     assert first == night[0]
     server = loopback()
     host = SITE, server.url("").rstrip("/")
@@ -411,6 +411,7 @@ def test_mirror_is_kept_by_due_pages(
     typed(dry_run)
     for words in night:
         result = typed(words)
+    typed(verify)
     said = {(s, o) for s, p, o, _ in result.latest_quads if p == "urn:x:year"}
     years = {"/a": 2001, "/b": 2002, "/d": 2002}
     assert said == {(server.url(page), f'"{year}"') for page, year in years.items()}

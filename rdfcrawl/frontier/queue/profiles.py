@@ -316,6 +316,14 @@ class SpiderProfiles:
                 self.arguments[number] = _arguments_of(row)
                 self.names[number] = row["spider"]
 
+    async def texts(self) -> list[dict[str, str]]:
+        """Return the texts of the arguments of each spider of the crawl.
+
+        Raises:
+            RedisError: Redis is unreachable; there is no retry.
+        """
+        return [row["arguments"] for row in (await self._rows()).values()]
+
     async def numbers(self) -> dict[str, int]:
         """Return the numbers of all spiders of the crawl, by their names.
 

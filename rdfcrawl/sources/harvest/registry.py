@@ -49,18 +49,19 @@ class HarvesterRegistry:
         self.media_types = frozenset(name for name in self._classes if "/" in name)
         self._harvesters: dict[str, Harvester] = {}
 
-    def root(self, kind: Kind | str, url: str) -> Record:
-        """Return the first record for a source or file named by the operator.
+    def root(self, kind: Kind | str, url: str, *, is_named: bool = True) -> Record:
+        """Return the first record for a source or file.
 
         Args:
             kind: of the record, or a name in `HARVESTERS`.
             url: of the source or file.
+            is_named: the operator has named the source.
         """
         if isinstance(kind, str):
             return self._of(kind).root(url)
         if not kind.is_source:
             return Record(url, kind)
-        return self._of(kind.name.lower()).root(url)
+        return self._of(kind.name.lower()).root(url, is_named=is_named)
 
     async def expect_named(self, records: Iterable[Record]) -> None:
         """Note records of sources before the first of them is queued."""

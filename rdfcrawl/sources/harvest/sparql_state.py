@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.harvest.run_state import RunState
 from rdfcrawl.sources.plausible import is_plausible
 
@@ -98,7 +99,8 @@ class EndpointState:
             return None
         await self._run_state.put(self._key, _SIZE, f"{good} {n_now}")
         await self.note("is_doubtful")
-        detail = f"{n_now} statements after {good}: nothing is deleted in this run"
+        n_all = counted(n_now, "statement")
+        detail = f"{n_all} after {good}: nothing is deleted in this run"
         return Fault(Reason.COPY_KEPT, detail)
 
     async def iter_gone(self) -> AsyncIterator[str]:

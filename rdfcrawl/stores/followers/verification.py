@@ -164,7 +164,7 @@ _NAMED: Final = 20  # of each kind
 MAX_HELD: Final = 100_000  # statements of a graph; longer ones are compared on disk
 _BATCH_LINES: Final = 10_000
 
-GraphKind: TypeAlias = Literal["equal", "missing", "stale", "not_compared"]
+GraphKind: TypeAlias = Literal["equal", "missing", "stale", "surplus", "not_compared"]
 
 
 @dataclass(slots=True)
@@ -243,6 +243,29 @@ def compare(
     """
     with _scratch_folder(scratch) as folder:
         return _compared(log, store, folder, is_once=is_once)
+
+
+def compare_statements(
+    expected: Iterable[bytes], actual: Iterable[bytes], scratch: Path
+) -> dict[str, GraphKind]:
+    """Return the kind of each graph that one or both of two sets of statements have.
+
+    A graph that only `actual` has is `surplus`, one that only `expected` has is
+    `missing`.
+
+    Args:
+        expected: complete lines of N-Quads.
+        actual: likewise.
+        scratch: folder of temporary stores.
+    """
+    with _scratch_folder(scratch) as folder:
+        one = _StatementStore(expected, folder / "expected")
+        other = _StatementStore(actual, folder / "actual")
+        kinds: dict[str, GraphKind] = dict.fromkeys(other.graphs(), "surplus")
+        for graph in one.graphs():
+            lines = other.read_graph(graph)
+            kinds[graph] = _GraphPair(one, lines, graph, folder).kind()
+        return kinds
 
 
 @contextmanager
@@ -380,7 +403,7 @@ class _GraphPair:
 
     def __init__(
         self,
-        expected: OxigraphFollower,
+        expected: OxigraphFollower | _StatementStore,
         actual: Iterable[bytes],
         graph: str,
         folder: Path,

@@ -1,0 +1,80 @@
+"""The spider that reads the sources of one site again, outside of its crawl."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks import ListedPage, RefreshedPage
+from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.frontier.queue.candidate import kind_of
+from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPlan:
+    """The requests of a verification.
+
+    Attributes:
+        roots: kind and URL of each source, and whether the operator has named it.
+        pages: linked pages to request.
+        validators: `ETag` and `Last-Modified` of pages that were read without losses.
+        sample: listed pages to request; None: all.
+    """
+
+    roots: tuple[tuple[Kind, str, bool], ...] = ()
+    pages: tuple[str, ...] = ()
+    validators: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    sample: frozenset[str] | None = None
+
+
+class VerifyingSpider(RdfSpider):
+    """Reads the sources of a plan, and those pages that are in its sample."""
+
+    name = "verify"
+    takes = (
+        *("sites", "slice", "sources", "portals", "organization", "group", "q", "fq"),
+        *("endpoints", "graphs", "skip_graphs", "take", "query"),
+        *("repositories", "metadata_prefix", "sets"),
+    )
+    plan: ClassVar[VerificationPlan] = VerificationPlan()
+
+    async def start(self) -> AsyncIterator[Document]:
+        """Queue the sources and the pages of the plan."""
+        roots = (
+            self.harvesters.root(kind, url, is_named=is_named)
+            for kind, url, is_named in self.plan.roots
+        )
+        pages = (
+            Record(
+                url,
+                kind_of(url),
+                task=RefreshedPage(*self.plan.validators.get(url, ("", ""))),
+            )
+            for url in self.plan.pages
+        )
+        for records in (roots, pages):
+            for group in in_batches(records, SEEDS_AT_ONCE):
+                follow_ups = [FollowUp(each, is_part_of_source=True) for each in group]
+                await self.joined().seeds.add_sources(follow_ups)
+        async for document in super().start():
+            yield document
+
+    async def request_for(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page or a dump of the crawl.
+
+        Raises:
+            SourceFault: `NOT_WANTED`: the sample lacks a listed page.
+        """
+        found = await super().request_for(record)
+        if found is not None or not record.kind.is_of_url or record.chain:
+            return found
+        plan, is_listed = self.plan, isinstance(record.task, ListedPage)
+        if is_listed and plan.sample is not None and record.url not in plan.sample:
+            raise SourceFault(Reason.NOT_WANTED, "the sample lacks it")
+        headers = conditional_headers(*plan.validators.get(record.url, ("", "")))
+        return HttpRequest(url=record.url, headers=headers) if headers else None
