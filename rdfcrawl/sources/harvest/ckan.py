@@ -140,8 +140,8 @@ class CkanHarvester(Harvester):
         if outcome is not None:
             n_documents = 0
             files = PortalFiles(self._context, _key_of(portal))
-            found = FoundSources(self._context)
-            async for each in _documents(outcome, document, portal, files, found):
+            sources = FoundSources(self._context)
+            async for each in _documents(outcome, document, portal, files, sources):
                 n_documents += 1
                 yield each
             async for follow_up in self._take(outcome, document, portal, files, log):

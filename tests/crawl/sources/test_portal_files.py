@@ -203,7 +203,7 @@ def test_portal_that_fails_loses_no_files(
 def test_endpoints_of_unchanged_datasets_are_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a dataset with an endpoint is unchanged, then each run requests the endpoint."""
+    """If a dataset with an endpoint is unchanged, each run requests the endpoint."""
     site = CkanSite(loopback, "127.20.31.6")
     site.dataset("endpoint", {"url": site.at("/sparql"), "format": "SPARQL"})
     site.dataset("new", metadata_modified="2024-03-01T00:00:00.000000")
