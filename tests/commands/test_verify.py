@@ -100,8 +100,10 @@ class PlantedSite(Site):
 
     def dump(self, text: str) -> None:
         """Serve the dump."""
-        lines = f"<{self.at('/r/1')}> <urn:x:p> '{text}' .\n".encode()
-        self.put("/dump.nt", lines, "application/n-triples")
+        line = f"<{self.at('/r/1')}> <urn:x:p> "
+        lines = [f"{line}'{n}' .\n" for n in range(20_000)]  # more than 1 MiB
+        body = "".join([*lines, f"{line}'{text}' .\n"]).encode()
+        self.put("/dump.nt", body, "application/n-triples")
 
     def list(self, *names: str) -> None:
         """Serve the sitemap."""
@@ -169,6 +171,8 @@ def test_planted_differences_of_a_portal_are_found(
     portal = web.start(PortalOptions(n_datasets=30, rdf_every=2))
     folder = commands.folder()
     arguments = {"portals": portal.origin}
+    commands.crawl(arguments=arguments, spider="ckan", folder=folder)
+    portal.revise(changed=3, deleted=3, created=2)
     commands.crawl(arguments=arguments, spider="ckan", folder=folder)
     assert differences(verify(folder, portal.origin, crawl="ckan")) == {}
     revision = portal.revise(changed=8, deleted=4, created=8, seed=2)
