@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks import ListedPage, PortalFile, RefreshedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.launch.verifying.values import SourceRoot
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 
 
@@ -20,13 +21,13 @@ class VerificationPlan:
     """The requests of a verification.
 
     Attributes:
-        roots: kind and URL of each source, and whether the operator has named it.
+        roots: the first request of each source.
         pages: linked pages to request.
         validators: `ETag` and `Last-Modified` of pages that were read without losses.
         sample: listed pages and files to request; None: all.
     """
 
-    roots: tuple[tuple[Kind, str, bool], ...] = ()
+    roots: tuple[SourceRoot, ...] = ()
     pages: tuple[str, ...] = ()
     validators: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sample: frozenset[str] | None = None
