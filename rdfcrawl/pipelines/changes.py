@@ -224,12 +224,19 @@ def lost_copy(document: Document) -> str:
 def moved_from(document: Document) -> str:
     """Return the URL of a page that is redirected; empty for others.
 
-    Its own statements are deleted, unless the new content is unknown.
+    Its own statements are deleted when the new content is known, not earlier: a target
+    on another host is requested later, and may fail.
     """
-    url, status = document.record.url, document.status
+    url, status = requested_url(document), document.status
     is_redirect = 300 <= status < 400 and status != 304
-    if not is_redirect and document.url == url:
+    if is_redirect or document.url == url:
         return ""
     is_clear = all(fault.reason is Reason.EMPTY for fault in document.faults)
     is_known = 200 <= status < 400 and (is_clear or document.n_quads)
     return url if is_known or status in (404, 410) else ""
+
+
+def requested_url(document: Document) -> str:
+    """Return the URL of a page before redirects, of other hosts, too."""
+    record = document.record
+    return record.chain[0] if record.chain else record.url

@@ -100,6 +100,11 @@ def _moved(_: Answer, __: Answer) -> bytes | Sequence[Step]:
     return RawServers.redirect("/login", "302 Found")
 
 
+def _elsewhere(_: Answer, __: Answer) -> bytes | Sequence[Step]:
+    """Redirect to a host that does not respond."""
+    return RawServers.redirect("http://127.100.0.1:9/sorry", "302 Found")
+
+
 FAULTS: Final[Mapping[str, Inject]] = {
     "503": _failing("503 Busy"),
     "429": _failing("429 Too Many"),
@@ -115,6 +120,7 @@ FAULTS: Final[Mapping[str, Inject]] = {
     "wrong type": _wrong_type,
     "old": _old,
     "login": _moved,
+    "elsewhere": _elsewhere,
 }
 
 

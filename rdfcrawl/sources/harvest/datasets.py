@@ -88,7 +88,8 @@ class DatasetRegistry:
         # Services come later: a dump may have the data of a service.
         services = await self._not_taken_otherwise(services)
         discovery += await self._register_all(services, document)
-        if self._session.run and not (document.faults or document.is_partial):
+        is_read = document.status < 300 and not document.is_partial
+        if self._session.run and is_read and not document.faults:
             url = document.record.url
             discovery += await self.withdraw(url, named.keys(), document)
         # Pages come last: those below the prefixes of a dataset are not requested.

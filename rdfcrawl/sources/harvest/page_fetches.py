@@ -120,7 +120,10 @@ class PageFetches:
         )
         if record.kind is Kind.DUMP:
             is_fetched = is_fetched and not shortfall_of(document)
-        is_fetched = is_fetched and not document.response.is_partial
+        # The target of a redirect to another host is noted in its turn.
+        is_fetched = is_fetched and not (
+            document.response.is_partial or _is_redirect(status)
+        )
         fetch = PageFetch(
             task.run,
             document.response.started_ms // 1000,
@@ -130,7 +133,7 @@ class PageFetches:
             is_doubtful=_is_doubtful(document),
         )
         url = _listed_url(record)
-        if is_fetched and not _is_redirect(status) and document.url != url:
+        if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
         is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
