@@ -7,7 +7,6 @@ import json
 import signal
 import sys
 from dataclasses import asdict
-from datetime import UTC, datetime
 from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.monitor.refreshing.eligibility import NotDuePages
     from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh, PlannedEpoch
     from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 
@@ -133,16 +133,31 @@ class _Epochs:
             "queued": n_queued,
             "is_new": plan.is_new,
         }
+        not_due = None if plan.n_due else self._refresh.not_due(_now_ms())
+        if not_due is not None:
+            next_ms = not_due.next_ms
+            counts = not_due.counts.items()
+            row["not_due"] = {reason.name.lower(): n for reason, n in counts}
+            row["next"] = None if next_ms is None else _time(next_ms)
         if self._is_json:
             write_lines(json.dumps(row))
+            return
+        head = f"epoch {row['epoch']}, {plan.head.policy}"
+        if not_due is not None:
+            write_lines(f"{head}: {_none(not_due)}")
             return
         pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
         looked = f" of {pages} on {hosts}"
         write_lines(
-            f"epoch {row['epoch']}, {plan.head.policy}: {plan.n_due:,}"
+            f"{head}: {plan.n_due:,}"
             f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
             f" {n_queued:,} queued"
         )
+
+
+def _none(not_due: NotDuePages) -> str:
+    """Return why no page is due."""
+    return f"no page is due: {not_due or 'the crawl has fetched no page'}"
 
 
 class _ProgressLine:
@@ -172,11 +187,15 @@ class _ProgressLine:
 
 def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
     """Print due pages, with reasons."""
-    for each in refresh.preview(_now_ms()):
+    now_ms, has_any = _now_ms(), False
+    for each in refresh.preview(now_ms):
+        has_any = True
         if is_json:
             write_lines(json.dumps({"url": each.url, **asdict(each.reason)}))
         else:
             write_lines(f"{each.url} {_reason(each)}")
+    if not (has_any or is_json):
+        write_lines(_none(refresh.not_due(now_ms)))
     return 0
 
 
@@ -200,4 +219,6 @@ def _now_ms() -> int:
 
 
 def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    from rdfcrawl.monitor.refreshing.eligibility import time_text
+
+    return time_text(ms)

@@ -81,6 +81,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
+    crawler.not_due = _queue_later_run(checked)
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
     refusal = _Refusal()
@@ -108,6 +109,21 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def _queue_later_run(checked: CheckedCrawl) -> str:
+    """Return `queue_later_run`, without changing the current event loop."""
+    from rdfcrawl.stores.crawl_folder import read_runs
+
+    if not read_runs(checked.options.crawl.paths.quads).ended:
+        return ""
+    from rdfcrawl.launch.later_run import queue_later_run
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(queue_later_run(checked))
+    finally:
+        loop.close()
 
 
 def page_if_wanted(

@@ -23,6 +23,7 @@ from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOpti
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
     LiveTable,
+    as_notes,
     one_line,
     print_summary,
     take_last_snapshot,
@@ -45,6 +46,7 @@ class ProgressReport:
             raise NotConfigured
         self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
+        self._not_due: str = getattr(crawler, "not_due", "")
         crawl = self._spider.options.crawl
         self._store = crawl.stores.uri
         self._store_lines = follower_lines(
@@ -98,7 +100,7 @@ class ProgressReport:
                 secs=monotonic() - self._began,
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
-                lost=self._lost_logs,
+                notes=as_notes(self._lost_logs, self._not_due),
             )
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -165,6 +165,11 @@ def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
     ]
 
 
+def as_notes(lost: Sequence[str], not_due: str) -> dict[str, str]:
+    """Return rows of a summary: logs that were deleted, and pages that are not due."""
+    return {"missing": "; ".join(lost), "not due": not_due}
+
+
 def print_summary(
     now: CrawlSnapshot,
     paths: CrawlPaths,
@@ -174,12 +179,13 @@ def print_summary(
     secs: float,
     outcome: str,
     own: OwnFaults,
-    lost: Sequence[str],
+    notes: Mapping[str, str],
 ) -> None:
     """Print the summary of a crawl to stderr, and one line of it to a log file.
 
     `done`, `secs` and `own` concern only this run; `outcome` is one word for its end;
-    `lost` lists logs that were deleted earlier.
+    `notes` are the rows `missing`, of logs that were deleted earlier, and `not due`, of
+    pages that this run has not requested again.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
@@ -189,28 +195,30 @@ def print_summary(
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
+        "not due": safe_text(notes["not due"]),
         "owed": _owed(now.owed),
         "quotas": _epochs(now),
         "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "own faults": safe_text(own),
-        "missing": "; ".join(lost),
+        "missing": notes["missing"],
         "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
     is_there = {
         "changes": now.changes,
+        "not due": notes["not due"],
         "owed": now.owed.n_uris,
         "quotas": now.epochs,
         "own faults": own,
-        "missing": lost,
+        "missing": notes["missing"],
         "traps": trapped,
     }
     for name in [name for name, value in is_there.items() if not value]:
         del rows[name]
     hint = _hint(now, paths, own, left=left, done=done, outcome=outcome)
-    if hint := HINT if lost else hint:
+    if hint := HINT if notes["missing"] else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
         logger.info("%s: %s", outcome, one_line(now, None))

@@ -30,7 +30,12 @@ class StoppableCrawler(Crawler):
 
     Scrapy stops only a running engine: without this, a worker that has just joined its
     crawl would neither return its leases nor report its end.
+
+    Attributes:
+        not_due: pages that its run does not request again, in words.
     """
+
+    not_due = ""
 
     async def stop_async(self) -> None:
         """Stop the crawl; if it is being opened, wait until it is open."""

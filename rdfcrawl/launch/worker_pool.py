@@ -21,9 +21,11 @@ from rdfcrawl.frontier.connection import FrontierConnection, lost_logs, restart_
 from rdfcrawl.frontier.queue.options import RUN, WORKER
 from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.worker_reports import DRAINED, OwnFaults
+from rdfcrawl.launch.later_run import queue_later_run
 from rdfcrawl.launch.progress import follower_lines, watch
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
+    as_notes,
     print_summary,
     take_last_snapshot,
     take_snapshot,
@@ -85,6 +87,7 @@ class WorkerPool:
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
+        self._not_due = ""
         self._is_stopping = False
         self._run = 0  # number of earlier runs
         self._is_drained = False  # all workers ended before the end of the crawl
@@ -127,7 +130,7 @@ class WorkerPool:
                 secs=monotonic() - began,
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
-                lost=self._lost_logs,
+                notes=as_notes(self._lost_logs, self._not_due),
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
@@ -155,6 +158,7 @@ class WorkerPool:
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
         self._lost_logs = await lost_logs(frontier, self._options)
+        self._not_due = await queue_later_run(self._checked)
         self._run = await frontier.begin_run()
         self._words.append(f"-s{RUN}={self._run}")
         return await take_snapshot(frontier)

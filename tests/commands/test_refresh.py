@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from datetime import UTC, datetime
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from tests.support.command_forks import scrapy, shared_forks
 from tests.support.url_events import UrlFetched, write_events
@@ -35,6 +38,33 @@ def refresh_on_terminal(folder: Path, *words: str) -> tuple[str, bytes]:
         shown = os.read(terminal, 4096)
     os.close(terminal)
     return told, shown
+
+
+def test_refresh_explains_why_no_page_is_due(tmp_path: Path) -> None:
+    """If no page is due, then one line has the reasons and the next date."""
+    now_ms = round(time.time() * 1000)
+    gone = UrlFetched(
+        "http://a.example/gone", FETCHED_MS, status=410, fault=Reason.GONE
+    )
+    events = [UrlFetched(url, now_ms) for url in PAGES]
+    write_events(tmp_path / "c", [*events, gone])
+    week = "-sREFRESH_EPOCH_SECS=604800"
+    shown = [refresh(tmp_path, week, *more).stdout for more in ((), ("--dry-run",))]
+    week_ms = 604_800_000
+    next_ms = now_ms - now_ms % week_ms + week_ms
+    date = datetime.fromtimestamp(next_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for line in shown:
+        why = f"no page is due: 2 fetched recently, 1 gone, the next is due on {date}"
+        assert why in line
+    again = json.loads(refresh(tmp_path, week, "--json").stdout)
+    assert (again["not_due"], again["next"]) == ({"recent": 2, "gone": 1}, date)
+    fixed = ("-sREFRESH_POLICY=fixed", "-sREFRESH_EPOCH_SECS=1", "--dry-run")
+    interval = f"-sREFRESH_INTERVAL_SECS={86400 * 100}"
+    time.sleep(1.1)
+    told = refresh(tmp_path, *fixed, interval).stdout
+    assert "2 not due by the policy" in told
+    due_ms = now_ms + 8_640_000_000
+    assert datetime.fromtimestamp(due_ms // 1000, UTC).isoformat()[:19] in told
 
 
 def test_refresh_reports_its_steps(tmp_path: Path) -> None:

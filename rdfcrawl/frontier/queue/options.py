@@ -251,10 +251,11 @@ class WorkerOptions(OptionsTable):
     zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
     [politeness](../explanation/politeness.md#rules-for-all-requests)"""
     revisits: RevisitsBy = one_of("REVISITS", "runs", RevisitsBy)
-    """which command requests fetched pages of sitemaps again: later runs of the crawl,
-    by the dates of the sitemaps, or [`scrapy refresh`](commands.md#scrapy-refresh)
-    alone, by its policy and within its budgets; then later runs read the sitemaps, and
-    fetch only new pages; pages that failed, of sitemaps or not, are left to it, too"""
+    """which command requests fetched pages again: later runs of the crawl, seeds in
+    each run, pages of sitemaps by their dates, and pages of links after `REVISIT_SECS`;
+    or [`scrapy refresh`](commands.md#scrapy-refresh) alone, by its policy and within
+    its budgets; then later runs read the sitemaps, and fetch only new pages; pages that
+    failed, of sitemaps or not, are left to it, too"""
 
     @property
     def visit_weight(self) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.monitor.refreshing.eligibility import NotDuePages
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
 
@@ -202,6 +203,11 @@ class CrawlRefresh:
         self._build()
         with UrlDatabase(self._root) as database:
             yield from RefreshPlanner(database, self._options, now_ms).plan()
+
+    def not_due(self, now_ms: int) -> NotDuePages:
+        """Return the pages of a database in which none is due, by reason."""
+        with UrlDatabase(self._root) as database:
+            return RefreshPlanner(database, self._options, now_ms).not_due()
 
     def _head(self, now_ms: int) -> RefreshPlanHead:
         options, log = self._options, CrawlLog(self._root)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
-from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
@@ -20,49 +19,22 @@ from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlFetch, UrlRecord
 from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.rdf.terms import unix_ms
+from rdfcrawl.monitor.refreshing.eligibility import (
+    EligiblePages,
+    NotDue,
+    NotDuePages,
+)
 
 if TYPE_CHECKING:
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
 
-# Steps of a source, and parts of a dataset or collection, have their own schedule:
-# later runs of the source request them again.
-_TASKS: Final = frozenset({None, RefreshedPage.TAG})
 _HAS_COPY: Final = frozenset({"SUCCESSFUL", "UNCHANGED"})
 _NOT_MODIFIED: Final = 304
 _LOST: Final = frozenset({"DELETED", "REDIRECTED"})  # so are the statements
 _MOST_VALIDATOR: Final = 1000  # characters
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EligiblePages:
-    """Decides which pages may be fetched again in an epoch.
-
-    Attributes:
-        begin_ms: start of the epoch: pages fetched since are left out.
-        now_ms: Unix time.
-        failures: see `FailureRules`.
-    """
-
-    begin_ms: int
-    now_ms: int
-    failures: FailureRules
-
-    def has(self, record: UrlRecord, facts: UriFacts) -> bool:
-        """Return whether a page may be fetched again now."""
-        if not facts.fetches or record.is_sitemap:
-            return False
-        if record.latest.get("task") not in _TASKS:
-            return False
-        if record.fetches[-1].started_ms >= self.begin_ms:
-            return False
-        if _immutable_until_ms(record) > self.now_ms:
-            return False
-        if self.failures.is_gone(facts) and not is_claimed(facts):
-            return False
-        return self.failures.retry_ms(_with_refusals(record, facts)) <= self.now_ms
 
 
 def refreshing_task(
@@ -80,21 +52,6 @@ def refreshing_task(
         read_at=record.latest["redirect"] if is_elsewhere else "",
         gone_from_ms=-1 if gone_from_ms is None else gone_from_ms,
     )
-
-
-def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
-    """Return the facts of a page, with refusals before a request."""
-    if record.fetches[-1].started_ms == facts.fetches[-1].started_ms:
-        return facts
-    tries = (
-        UriFetch(started_ms=x.started_ms, status=x.outcome, http_status=x.http_status)
-        for x in record.fetches
-    )
-    return replace(facts, fetches=tuple(tries))
-
-
-def _immutable_until_ms(record: UrlRecord) -> int:
-    return unix_ms(record.latest.get("immutableUntil") or "") or 0
 
 
 def _is_stored(record: UrlRecord) -> bool:
@@ -239,8 +196,10 @@ class RefreshPlanner:
         self._options = options
         self._reader = FactReader(database)
         self._now_ms = now_ms
+        begin_ms = now_ms - now_ms % options.epoch_ms
         self._eligible = EligiblePages(
-            begin_ms=now_ms - now_ms % options.epoch_ms,
+            begin_ms=begin_ms,
+            end_ms=begin_ms + options.epoch_ms,
             now_ms=now_ms,
             failures=options.failures,
         )
@@ -297,31 +256,69 @@ class RefreshPlanner:
 
     def _planned(self, record: UrlRecord) -> PlannedFetch:
         facts = self._reader.facts_of(record)
-        depth = record.latest.get("depth", "0")
-        return PlannedFetch(
-            url=record.requested_url,
-            depth=min(int(depth), _MOST_DEPTH) if depth.isdecimal() else 0,
-            parent=record.latest.get("parent", ""),
-            change=_change_since(record.fetches[-1]),
-            task=refreshing_task(record, facts, self._options.failures),
-            reason=self._reason(facts),
-            spider=_spider_of(record),
-            before=tuple(map(_change_since, record.fetches[-_MOST_BEFORE - 1 : -1])),
-        )
+        due_ms, now_ms = self._due_ms(facts), self._now_ms
+        return planned_fetch(record, facts, self._options.failures, due_ms, now_ms)
 
-    def _reason(self, facts: UriFacts) -> RefreshReason:
+    def _due_ms(self, facts: UriFacts) -> int | None:
+        """Return when a page is due by the policy; None if that gives no time."""
         due_of = getattr(self._options.policy, "due_ms", None)
-        intervals = list(iter_intervals(facts))
-        last_ms = last_fetched_ms(facts)
-        stated = stated_lastmod(facts, self._now_ms) if is_claimed(facts) else None
-        return RefreshReason(
-            last_ms=last_ms,
-            due_ms=None if due_of is None else round(due_of(facts)),
-            n_fetches=len(facts.fetches),
-            n_changes=sum(each.is_changed for each in intervals),
-            changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
-            claimed_ms=stated,
-        )
+        return None if due_of is None else round(due_of(facts))
+
+    def not_due(self) -> NotDuePages:
+        """Return the pages of a plan without any, by reason.
+
+        The next one is due in a later epoch.
+        """
+        found, end_ms = NotDuePages(), self._eligible.end_ms
+        for record in self._database.records():
+            facts = self._reader.facts_of(record)
+            if not facts.fetches:
+                continue
+            if delay := self._eligible.delay(record, facts):
+                found.add(*delay)
+            else:
+                due_ms = self._due_ms(facts)
+                found.add(NotDue.WAITING, end_ms if due_ms is None else due_ms)
+        if found.next_ms is not None:
+            found.next_ms = max(found.next_ms, end_ms)
+        return found
+
+
+def planned_fetch(
+    record: UrlRecord,
+    facts: UriFacts,
+    rules: FailureRules,
+    due_ms: int | None,
+    now_ms: int,
+) -> PlannedFetch:
+    """Return the fetch of a page that is fetched again.
+
+    Args:
+        record: of the page.
+        facts: about it.
+        rules: for failures.
+        due_ms: since when it is due; None if the policy gives no time.
+        now_ms: Unix time.
+    """
+    depth = record.latest.get("depth", "0")
+    reason = RefreshReason(
+        last_ms=last_fetched_ms(facts),
+        due_ms=due_ms,
+        n_fetches=len(facts.fetches),
+        n_changes=sum(each.is_changed for each in iter_intervals(facts)),
+        changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
+        claimed_ms=stated_lastmod(facts, now_ms) if is_claimed(facts) else None,
+    )
+    return PlannedFetch(
+        url=record.requested_url,
+        depth=min(int(depth), _MOST_DEPTH) if depth.isdecimal() else 0,
+        parent=record.latest.get("parent", ""),
+        change=_change_since(record.fetches[-1]),
+        task=refreshing_task(record, facts, rules),
+        reason=reason,
+        spider=_spider_of(record),
+        before=tuple(map(_change_since, record.fetches[-_MOST_BEFORE - 1 : -1])),
+    )
 
 
 def _change_since(fetch: UrlFetch) -> str:

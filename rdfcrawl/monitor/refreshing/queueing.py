@@ -25,6 +25,7 @@ from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch
+from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 
@@ -81,6 +82,23 @@ class RefreshQueue:
             )
 
         return cls(connection, cache(ingest_of), dns)
+
+    async def is_later_run(self) -> bool:
+        """Return whether the next worker begins a run that may follow links again.
+
+        Raises:
+            ConfigError: Redis refuses.
+        """
+        frontier = self._frontier
+        with self._connection.explaining():
+            if not await frontier.begin_run() or await frontier.live_workers():
+                return False
+            if not await frontier.is_new_run():
+                return False
+            profiles = SpiderProfiles(frontier, self._connection.outage)
+            await profiles.learn_all()
+        none = LinkPolicy.parse("none")
+        return any(each.follow != none for each in profiles.arguments.values())
 
     async def add(
         self, fetches: Iterable[PlannedFetch], *, spider: str = ""

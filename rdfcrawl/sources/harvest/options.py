@@ -41,8 +41,8 @@ class HarvestOptions(OptionsTable):
     together while it is read"""
     revisit_secs: int = integer("REVISIT_SECS", 7 * 24 * 3600, 0)
     """age in seconds (a week) from which a later run asks again for what nothing dates:
-    pages of sitemaps without `lastmod` and `changefreq`, pages that have failed in
-    three runs, dumps without validators and dates; 0 is in each run"""
+    pages of links, pages of sitemaps without `lastmod` and `changefreq`, pages that
+    have failed in three runs, dumps without validators and dates; 0 is in each run"""
     revisits: RevisitsBy = RevisitsBy.RUNS
     ckan_robots: ObeyRobots = one_of("CKAN_ROBOTS", "discovered", ObeyRobots)
     """for which portals `robots.txt` counts when it forbids their API, as that of CKAN

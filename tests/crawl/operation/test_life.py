@@ -27,19 +27,19 @@ def all_done(web: TreeWeb) -> StateCounts:
     return StateCounts(done=n, seen=n, hosts=N_HOSTS)
 
 
-def test_continuing_a_finished_crawl_does_nothing(
+def test_same_command_of_a_finished_crawl_looks_at_its_seeds(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a crawl is finished, then the same command ends well without requests."""
+    """If a crawl is finished, then the same command requests its seeds alone again."""
     web = TreeWeb(loopback, "127.0.31", n_hosts=2, n_docs=3, secs=0)
     folder = commands.folder()
     first = commands.crawl([web.seed], folder=folder)
     assert first.graphs == web.documents
     again = commands.crawl([web.seed], folder=folder)
     assert (first.code, again.code) == (0, 0)
-    assert set(web.asked().values()) == {1}
+    assert web.asked() == dict.fromkeys(web.documents, 1) | {web.seed: 2}
     assert again.quads == first.quads
-    assert "document/seen" not in again.statistics
+    assert again.statistics["document/seen"] == 1
 
 
 def test_garbage_is_collected_while_a_crawl_runs(

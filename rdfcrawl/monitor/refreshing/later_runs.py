@@ -1,0 +1,155 @@
+"""The pages that a later run of a crawl looks at again: its seeds, and those due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.refresh.policy import DAY_MS, FailureRules, last_fetched_ms
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.core.errors import MAY_PASS
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
+from rdfcrawl.frontier.queue.options import CrawlOptions, RevisitsBy
+from rdfcrawl.monitor.refreshing.eligibility import (
+    EligiblePages,
+    NotDue,
+    NotDuePages,
+    is_scheduled,
+)
+from rdfcrawl.monitor.refreshing.planning import PlannedFetch, planned_fetch
+from rdfcrawl.monitor.refreshing.queueing import RefreshQueue
+from rdfcrawl.stores.crawl_folder import KeptTime
+from rdfcrawl.uri import fingerprint
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
+    from rdfcrawl.analysis.urldb.record import UrlRecord
+
+_LEFT: Final = "REDIRECTED"
+_MOST_REDIRECTS: Final = 5  # of a seed, in a chain
+_OTHERS: Final = "fetched pages are left to `scrapy refresh` (REVISITS=refresh)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterRun:
+    """A command that is given again for a crawl whose last run has finished.
+
+    Attributes:
+        options: of the crawl.
+        interval_ms: time from the fetch of a page until it is due (`REVISIT_SECS`).
+        failures: see `FailureRules`.
+        seeds: of the command.
+    """
+
+    options: CrawlOptions
+    interval_ms: int
+    failures: FailureRules
+    seeds: Iterable[str]
+
+    async def queue(self, settings: BaseSettings) -> str:
+        """Queue the seeds and the pages that are due, and return the others in words.
+
+        Return nothing if the last run has not ended, other workers run, or the crawl
+        follows no links.
+
+        Raises:
+            ConfigError: Redis cannot be used, or the log of the crawl is damaged.
+            OSError: a disk is full, or cannot be read.
+        """
+        if self.options.work.revisits is RevisitsBy.REFRESH:
+            return _OTHERS
+        queue = await RefreshQueue.open(self.options, settings)
+        try:
+            if not await queue.is_later_run():
+                return ""
+            root = self.options.paths.root
+            KeptTime(root).resume()
+            build(root, self.options.normal_form, scratch=root)
+            with UrlDatabase(root) as database:
+                pages = DuePages(self, database)
+                await queue.add(pages.planned())
+            return self._in_words(pages.not_due)
+        finally:
+            await queue.close()
+
+    def _in_words(self, not_due: NotDuePages) -> str:
+        if not not_due:
+            return ""
+        days = f"{self.interval_ms / DAY_MS:.3g}"
+        n_pages = counted(not_due.counts.total(), "page")
+        return f"{n_pages}: {not_due} (REVISIT_SECS: {days} days; see `scrapy refresh`)"
+
+
+class DuePages:
+    """The seeds of a later run, and the pages that are due.
+
+    A seed is due in each run, as is the page to which it is redirected. Pages that
+    sitemaps list have the dates of these; failed pages that the crawl owes are queued
+    by its next run in any case.
+
+    Attributes:
+        not_due: other fetched pages, without those of sources.
+    """
+
+    def __init__(self, run: LaterRun, database: UrlDatabase) -> None:
+        self._run, self._database = run, database
+        self._reader = FactReader(database)
+        self._now_ms = now = now_ms()
+        self._eligible = EligiblePages(
+            begin_ms=now + 1, end_ms=now + 1, now_ms=now, failures=run.failures
+        )
+        self._seeds = frozenset(map(fingerprint, self._seeds_and_targets()))
+        self.not_due = NotDuePages()
+
+    def _seeds_and_targets(self) -> Iterator[str]:
+        """Yield the seeds that were fetched before, and the targets of redirects."""
+        for seed in self._run.seeds:
+            record = self._database.find(seed)
+            for _ in range(_MOST_REDIRECTS):
+                if record is None:
+                    break
+                yield record.url
+                target = self._reader.redirect_of(record)
+                # The log has no redirect of a refreshed page to a known one.
+                outcome = record.fetches[-1].outcome if record.fetches else ""
+                if not target and outcome == _LEFT:
+                    target = record.latest.get("redirect", "")
+                record = self._database.find(target) if target else None
+
+    def planned(self) -> Iterator[PlannedFetch]:
+        """Yield the seeds and the pages that are due."""
+        for record in self._database.records():
+            facts = self._reader.facts_of(record)
+            if not facts.fetches or _is_left(record, facts):
+                continue
+            due_ms = self._due_ms(record, facts)
+            if due_ms is not None and due_ms <= self._now_ms:
+                rules, now = self._run.failures, self._now_ms
+                yield planned_fetch(record, facts, rules, due_ms, now)
+
+    def _due_ms(self, record: UrlRecord, facts: UriFacts) -> int | None:
+        """Return when a page is due, after counting it if it is not yet."""
+        due_ms = last_fetched_ms(facts) + self._run.interval_ms
+        delay = self._eligible.delay(record, facts)
+        is_seed = fingerprint(record.url) in self._seeds
+        if is_seed and (delay is None or delay[0] is not NotDue.IMMUTABLE):
+            return 0
+        if delay is None and due_ms > self._now_ms:
+            delay = NotDue.RECENT, due_ms
+        if delay is None:
+            return due_ms
+        self.not_due.add(*delay)
+        return None
+
+
+def _is_left(record: UrlRecord, facts: UriFacts) -> bool:
+    """Return whether the crawl requests a page again by another rule."""
+    if is_scheduled(record) or facts.is_listed:
+        return True
+    return "task" not in record.latest and record.fetches[-1].fault in MAY_PASS

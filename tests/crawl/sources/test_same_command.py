@@ -1,0 +1,92 @@
+"""The same command of a finished crawl: its seeds, and pages of links that are due."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.crawl.sources.test_refresh import AgingSite, refresh
+from tests.crawl.sources.test_revisits import said
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+
+def links_to(*urls: str) -> bytes:
+    """Return statements with links."""
+    return "".join(f"<> <urn:x:to> <{url}> ." for url in urls).encode()
+
+
+def not_due(stderr: str) -> list[str]:
+    """Return the line of pages that are not due, of a summary."""
+    return re.findall(r"^not due +(.*)$", stderr, re.MULTILINE)
+
+
+def test_same_command_requests_seeds_and_follows_their_new_links(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a seed has changed since, then its new links are followed.
+
+    So are those of the page of another host to which a seed redirects. Pages of links
+    are left out, in one line with the reason and the next date; an immutable one also
+    if it is a seed. Seeds are requested with the validators of the last fetch.
+    """
+    site, other = AgingSite(loopback, "127.96.21.1"), AgingSite(loopback, "127.96.21.2")
+    old, new = site.says("/old", "old"), site.says("/new", "new")
+    far = other.says("/far", "far")
+    front = site.tagged("/", links_to(old))
+    there = other.tagged("/there", links_to(old))
+    moved, lasting = site.leads("/moved", there), site.lasts("/lasting", "lasting")
+    seeds, folder = [front, moved, lasting], commands.folder()
+    first = commands.crawl(seeds, folder=folder)
+    assert not_due(first.stderr) == []
+    n_asked = len(site.asked())
+    same = commands.crawl(seeds, folder=folder)
+    assert sorted(site.asked()[n_asked:]) == ["/", "/moved"]
+    assert other.asked().count("/there") == 2
+    assert same.statuses(front) == ["SUCCESSFUL", "UNCHANGED"]
+    (line,) = not_due(same.stderr)
+    assert line.startswith("2 pages: 1 ")
+    assert "1 fetched recently" in line
+    assert "1 immutable" in line
+    assert re.search(r"the next is due on 20\d\d-\d\d-\d\dT[0-9:]+Z", line)
+    site.tagged("/", links_to(old, new))
+    other.tagged("/there", links_to(old, far))
+    site.says("/old", "changed")
+    n_asked = len(site.asked())
+    again = commands.crawl(seeds, folder=folder)
+    assert sorted(site.asked()[n_asked:]) == ["/", "/moved", "/new"]
+    assert said(again) == {old: "old", new: "new", far: "far", lasting: "lasting"}
+    due = commands.crawl(seeds, folder=folder, REVISIT_SECS=0)
+    assert said(due)[old] == "changed"
+    assert due.statuses(new) == ["SUCCESSFUL", "UNCHANGED"]
+    assert not_due(due.stderr)[0].startswith("1 page: 1 immutable")
+
+
+def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) -> None:
+    """If `scrapy refresh` has queued due pages, then the same command adds none.
+
+    With `REVISITS=refresh`, it requests no fetched page, and says so; without seeds, a
+    run requests due pages alone. A crawl that stopped early continues as before.
+    """
+    site = AgingSite(loopback, "127.96.22.1")
+    pages = [site.says(f"/{n}", str(n)) for n in range(3)]
+    front = site.tagged("/", links_to(*pages))
+    folder = commands.folder()
+    stopped = commands.crawl([front], folder=folder, CLOSESPIDER_ITEMCOUNT=1)
+    assert not_due(stopped.stderr) == []
+    assert not_due(commands.crawl([front], folder=folder).stderr) == []
+    assert sorted(site.asked()) == ["/", "/0", "/1", "/2"]
+    left = commands.crawl([front], folder=folder, REVISITS="refresh")
+    assert "left to `scrapy refresh`" in not_due(left.stderr)[0]
+    assert len(site.asked()) == 4
+    assert refresh(commands, folder).code == 0
+    commands.crawl([front], folder=folder, REVISIT_SECS=0)
+    assert len(site.asked()) == 8
+    commands.start("crawl", "linkeddata", folder=folder, REVISIT_SECS=0).wait()
+    assert len(site.asked()) == 12
+    workers = ("workers", "linkeddata", "-n", "2", "-a", f"seeds={front}")
+    result = commands.start(*workers, folder=folder).wait()
+    assert site.asked()[12:] == ["/"]
+    assert not_due(result.stderr)[0].startswith("3 pages: 3 fetched recently")
