@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import namespaces
@@ -89,6 +90,8 @@ class DatasetDescriptions:
     links: tuple[str, ...] = ()  # pages about datasets, or pages that may contain data
     # dataset -> prefixes of its URIs
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # dataset -> digest of the dates of its changes and of those of its distributions
+    modified: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()  # URLs of data that is declared not to be RDF
     # names among `named` of services that belong to no dataset
     services: frozenset[str] = frozenset()
@@ -146,11 +149,15 @@ _PARTS: Final = frozenset(
     | {each + "distribution" for each in _SCHEMA}
 )
 _SERVED: Final = DCAT + "servesDataset"
+_MODIFIED: Final = frozenset(
+    {DCTERMS + "modified"} | {each + "dateModified" for each in _SCHEMA}
+)
 _LABELS: Final = (namespaces.RDF + "value", namespaces.RDFS + "label")  # of formats
 
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
 )  # fmt: skip
+_DATED: Final = b"odified> "  # at the end of the predicates of `_MODIFIED`
 # Chunks without any of these have none of the predicates; long ones are found faster.
 _MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
 _OBJECT: Final = rb'(<[^>\n]*+>|_:[^ \n]*+|"(?:[^"\\\n]|\\.)*+")'
@@ -165,6 +172,9 @@ _find = re.compile(
 ).findall
 _find_labels = re.compile(
     rb"\n(_:[^ \n]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
+).findall
+_find_dates = re.compile(
+    rb"\n(<[^>\n]*+>|_:[^ \n]*+) <(?:%s)> %s" % (_any_of(_MODIFIED), _OBJECT)
 ).findall
 _is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
 _is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullmatch
@@ -190,6 +200,7 @@ class AccessScan:
     _spaces: dict[str, dict[str, None]] = field(default_factory=dict)
     _formats: dict[str, list[str]] = field(default_factory=dict)
     _labels: dict[str, list[str]] = field(default_factory=dict)  # of blank formats
+    _dates: dict[str, list[str]] = field(default_factory=dict)  # of changes
     _dataset_of: dict[str, str] = field(default_factory=dict)  # part -> dataset
     _n_facts: int = 0
 
@@ -204,12 +215,18 @@ class AccessScan:
             self._n_facts += 1
             self._take(*map(_decoded, (subject, predicate, obj)))
         if b"/ns/dcat#" in chunk:
-            for subject, obj in _find_labels(lines):
-                if self._n_facts >= MAX_FACTS:
-                    return
-                self._n_facts += 1
-                labels = self._labels.setdefault(_decoded(subject), [])
-                labels.append(_text(_decoded(obj)))
+            self._take_texts(_find_labels(lines), self._labels)
+        if self._n_facts and _DATED in chunk:
+            self._take_texts(_find_dates(lines), self._dates)
+
+    def _take_texts(
+        self, found: list[tuple[bytes, bytes]], texts: dict[str, list[str]]
+    ) -> None:
+        for subject, obj in found:
+            if self._n_facts >= MAX_FACTS:
+                return
+            self._n_facts += 1
+            texts.setdefault(_decoded(subject), []).append(_text(_decoded(obj)))
 
     def _take(self, subject: str, predicate: str, obj: str) -> None:
         if predicate in _FORMATS:
@@ -278,6 +295,7 @@ class AccessScan:
                 self._name(subject, document_url): tuple(spaces)
                 for subject, spaces in self._spaces.items()
             },
+            modified=self._modified(document_url) if self._dates else {},
             left_out=tuple(sorted(left_out - taken)),
             services=frozenset(self._iter_services(document_url)),
         )
@@ -290,6 +308,15 @@ class AccessScan:
         described.update(subject for subject, _ in self._services)
         for subject in described - self._datasets - self._dataset_of.keys():
             yield self._name(subject, document_url)
+
+    def _modified(self, document_url: str) -> dict[str, str]:
+        dates: dict[str, set[str]] = {}
+        for subject, texts in self._dates.items():
+            dates.setdefault(self._name(subject, document_url), set()).update(texts)
+        return {
+            name: blake2b(repr(sorted(texts)).encode(), digest_size=8).hexdigest()
+            for name, texts in dates.items()
+        }
 
     def _iter_files(self) -> Iterator[tuple[str, str, str]]:
         """Yield files; an `accessURL` only without a `downloadURL`."""

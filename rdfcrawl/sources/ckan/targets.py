@@ -246,7 +246,8 @@ def _by_word(text: str) -> TargetKind | None:
             if word in words:
                 return kind
     parts = set(re.split(r"[^a-z0-9]+", essence))
-    if parts & _WITHIN:  # `ttl.gz`, `RDF (zip)`
+    names = parts.union(map(word_of, re.split(r"[^a-z0-9+/_-]+", essence)))
+    if names & _WITHIN:  # `ttl.gz`, `N-Triples (zip)`
         return TargetKind.DUMP
     is_endpoint = "sparql" in parts and "results" not in parts
     return TargetKind.SPARQL if is_endpoint else TargetKind.FILE

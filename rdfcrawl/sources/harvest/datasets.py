@@ -35,7 +35,11 @@ from rdfcrawl.sources.harvest.known_datasets import (
     sample_of,
 )
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
-from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
+from rdfcrawl.sources.harvest.page_fetches import (
+    PageFetch,
+    PageFetches,
+    shortfall_of,
+)
 from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
@@ -82,7 +86,10 @@ class DatasetRegistry:
             prefixes = _credible_spaces(
                 findings.spaces.get(name, ()), ways, document, trust
             )
-            known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
+            modified = findings.modified.get(name, "")
+            known = KnownDataset(
+                name=name, ways=ways, prefixes=prefixes, modified=modified
+            )
             (services if name in findings.services else datasets).append(known)
         discovery = await self._register_all(datasets, document)
         # Services come later: a dump may have the data of a service.
@@ -222,6 +229,20 @@ class DatasetRegistry:
             if fetch is None or fetch.has_copy
         ]
         return tuple(await self._without_datasets(documents))
+
+    async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
+        """Withdraw the former URL of a file that now redirects elsewhere.
+
+        The result is None if the file has not been read there; then the response of the
+        former URL says whether it is gone.
+        """
+        is_gone = document.status in (404, 410)
+        is_read = document.n_quads and not (
+            shortfall_of(document) or document.is_doubtful
+        )
+        if not (is_gone or is_read):
+            return None
+        return Discovery(withdrawn=tuple(await self._without_datasets([url])))
 
     async def _without_datasets(self, files: Sequence[str]) -> list[str]:
         n_datasets = await self._store.gather(
@@ -457,7 +478,8 @@ class DatasetRegistry:
         files = []
         for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
             graphs = _graphs_elsewhere(dataset, url)
-            task = DumpPart(dataset.name, index, number, run, dataset.lastmod, graphs)
+            lastmod = dataset.lastmod or dataset.modified
+            task = DumpPart(dataset.name, index, number, run, lastmod, graphs)
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change, urgency=Urgency.SOON))
@@ -505,6 +527,9 @@ class DatasetRegistry:
             # A repeated record of this run is due again.
             is_due = fetch is None or fetch.run == run or _is_cheap_or_failed(fetch)
             is_due = is_due or policy.change_of(claim, fetch) is not None
+            # Without a date from a sitemap, other dates are compared as texts.
+            if fetch and dataset.modified and not lastmod:
+                is_due = is_due or fetch.lastmod != dataset.modified
             changes.append(f"run {run}" if is_due else None)
         return changes
 

@@ -161,6 +161,10 @@ class DocumentDiscovery:
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):
+            if isinstance(task, DumpPart | PortalFile):
+                withdrawn = await self._context.datasets.withdraw_left(document, left)
+                if withdrawn is not None:
+                    return discovery + withdrawn
             record = document.record
             further = Record(left, record.kind, record.depth, record.url)
             discovery += found(FollowUp(further, change=f"run {self._run}"))

@@ -45,6 +45,7 @@ class KnownDataset:
         samples: URIs in the dataset, to compare their pages with the dump.
         lastmod: of the data; empty if unknown.
         changefreq: of the data; None if unknown.
+        modified: changes with the dates of the data in DCAT; empty without any.
         described_by: slicing of descriptions by its endpoint.
     """
 
@@ -54,6 +55,7 @@ class KnownDataset:
     samples: tuple[str, ...] = ()
     lastmod: str = ""
     changefreq: ChangeFrequency | None = None
+    modified: str = ""
     described_by: Slicing = Slicing.CBD
 
     @property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Sent once more, unchanged, before another way is tried.
 _REPEATED = dict.fromkeys(
-    ("graphs", "default", "whole", "count", "group", "split"), 1
+    ("graphs", "default", "whole", "count", "group", "split", "stable"), 1
 ) | {"hashes": 2}
 _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 

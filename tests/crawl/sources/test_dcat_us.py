@@ -129,3 +129,31 @@ def test_damaged_catalog_keeps_the_good_copy(
     result = commands.crawl([site.url("/")], arguments=arguments, folder=folder)
     assert titles(result, site.url("/data.json")) == {"a"}
     assert said(result) == {"/", "/a.nt"}
+
+
+def test_file_with_another_date_is_requested(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the date of a dataset changes, then the next run requests its files."""
+    site = loopback(host="127.94.40.9")
+    names = ("dated", "same", "part")
+    put_files(loopback, site, "/", *(f"/{x}.nt" for x in names))
+    folder = commands.folder()
+
+    def crawl(date: str) -> set[str]:
+        files = {x: (f"/{x}.nt", "application/n-triples") for x in names}
+        datasets = {x: dataset(site, x, file) for x, file in files.items()}
+        datasets["dated"]["modified"] = date
+        datasets["same"]["modified"] = "2020"
+        datasets["part"]["distribution"][0]["modified"] = date
+        body = catalog(*datasets.values())
+        site.pages["/data.json"] = loopback.response(body, "application/json")
+        site.requests.clear()
+        given = {"harvest": "dcat-us"}
+        commands.crawl([site.url("/")], arguments=given, folder=folder)
+        return {x for x in names if f"/{x}.nt" in site.targets}
+
+    assert crawl("2020-01-01") == set(names)
+    assert crawl("2020-02-01") == {"dated", "part"}
+    assert crawl("2020-02-01") == {"dated", "part"}  # equal in spite of the date
+    assert crawl("2020-02-01") == set()

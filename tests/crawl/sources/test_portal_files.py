@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 from tests.support.ckan_sites import CkanSite
@@ -119,3 +121,80 @@ def test_files_without_a_dataset_are_withdrawn(
     third = site.harvest(commands, folder=folder)
     expected = {"f/moved", "f/kept", "f/other", "f/resource"}
     assert site.texts(third).keys() == expected
+
+
+def archive(site: CkanSite, path: str, text: str) -> str:
+    """Serve an archive of one file; return its URL."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.nt", f'<{site.at(path)}> <urn:x:says> "{text}" .\n')
+    return site.tagged(path, packed.getvalue(), "application/zip")
+
+
+def test_files_that_fail_keep_their_statements(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a changed file fails, then its last statements stay, and it is tried again.
+
+    A file that redirects elsewhere is withdrawn from the former place when it was read
+    at the new one. An archive is a file like any other.
+    """
+    site, other = CkanSite(loopback, "127.20.31.3"), CkanSite(loopback, "127.20.31.4")
+    names = ("busy", "empty", "page", "missing", "redirect", "lost", "sorry", "zip")
+    claims = {name: {"last_modified": OLD} for name in names}
+    urls = {name: site.file(f"/f/{name}", "first") for name in names}
+    for name in ("redirect", "lost", "sorry"):
+        target = other.file(f"/{name}", "first")
+        site.server.pages[f"/f/{name}"] = loopback.redirect(target)
+    archive(site, "/f/zip", "first")
+    claims["zip"]["format"] = "N-Triples (zip)"
+
+    def crawl() -> dict[str, str]:
+        for name in names:
+            site.dataset(name, {"url": urls[name], **claims[name]})
+        texts = site.texts(site.harvest(commands, folder=folder))
+        return {name.rpartition("/")[2]: text for name, text in texts.items()}
+
+    folder = commands.folder()
+    assert crawl() == dict.fromkeys(names, "first")
+
+    site.fails("/f/busy", "503 Busy")
+    site.fails("/f/missing", "404 Not Found")
+    site.fails("/f/lost", "404 Not Found")
+    site.put("/f/empty", b"", "application/n-triples")
+    for name in ("page", "sorry"):
+        site.put(f"/f/{name}", b"<html><p>We are sorry.</p></html>", "text/html")
+    elsewhere = other.file("/elsewhere", "second")
+    site.server.pages["/f/redirect"] = loopback.redirect(elsewhere)
+    archive(site, "/f/zip", "second")
+    for claim in claims.values():
+        claim["last_modified"] = NEW
+    kept = dict.fromkeys(("busy", "empty", "page", "sorry"), "first")
+    assert crawl() == {**kept, "elsewhere": "second", "zip": "second"}
+
+    for name in ("busy", "empty", "page", "missing"):
+        site.file(f"/f/{name}", "third")
+    mended = dict.fromkeys(("busy", "empty", "page", "missing"), "third")
+    assert crawl().items() >= mended.items()
+
+
+def test_portal_that_fails_loses_no_files(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If actions of a portal fail, then its files stay, and a later run goes on."""
+    site = CkanSite(loopback, "127.20.31.5")
+    for name in ("a", "b", "gone"):
+        site.dataset(name, {"url": site.file(f"/f/{name}", "first")})
+    folder = commands.folder()
+    site.harvest(commands, folder=folder)
+    del site.packages["gone"]
+    for failing in ({"package_search", "package_list"}, {"package_list"}):
+        site.failing = failing
+        result = site.harvest(
+            commands, folder=folder, HOST_PATIENCE_SECS=2, HOST_LAST_WAIT_SECS=2
+        )
+        assert site.texts(result).keys() >= {"f/a", "f/b"}
+    site.failing = set()
+    site.file("/f/a", "second")
+    last = site.texts(site.harvest(commands, folder=folder))
+    assert last == {"f/a": "second", "f/b": "first"}

@@ -68,6 +68,8 @@ K = TargetKind
         (f"{H}/x.zip", "CSV", "application/zip", K.FILE, "format"),
         (f"{H}/x.zip", "RDF", "application/zip", K.DUMP, "format"),
         (f"{H}/x.csv", "ZIP", "", K.FILE, "extension"),
+        (f"{H}/x", "N-Triples (zip)", "", K.DUMP, "format"),
+        (f"{H}/x", "XML (zip)", "", K.FILE, "format"),
         (f"{H}/x.ttl", "HTML", "text/html", K.DUMP, "extension"),
         (f"{H}/x.ttl", "TXT", "text/plain", K.DUMP, "extension"),
         (f"{H}/x.php", "", "", K.PAGE, "extension"),
