@@ -61,8 +61,9 @@ class Command(CrawlCommand):
         opts.spargs = {"seeds": url, **_ARGUMENTS, **opts.spargs}
         if self.settings is None:
             return
-        if not self.settings.get("CRAWL_ID"):
-            self.settings.set("CRAWL_ID", _crawl_id(url), "cmdline")
+        # The operator names the site, and so a portal there.
+        for name, value in {"CRAWL_ID": _crawl_id(url), "CKAN_ROBOTS": "never"}.items():
+            self.settings.set(name, value, "command")
         budgets = {"ITEMCOUNT": opts.max_requests, "TIMEOUT": opts.max_secs}
         for name, most in budgets.items():
             if most:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.portal import PortalOptions
+from rdfcrawl.stores.reading import iter_quads
 from tests.support.pages import blocks, commands_in, read_page
 
 if TYPE_CHECKING:
@@ -66,3 +69,16 @@ def test_site_is_kept_by_one_command(
     assert code == 0
     assert {"/new", "/d"} <= asked
     assert [server.targets.count(x) for x in ("/a", "/b", "/c")] == [1, 1, 1]
+
+
+def test_portal_is_kept_by_the_same_command(commands: Commands, tmp_path: Path) -> None:
+    """If the site is a portal, then its datasets are harvested, and not again."""
+    with LocalWeb(first_address="127.81.19.7", n_hosts=1) as web:
+        portal = web.start(PortalOptions())
+        site, host = f"{portal.origin}/", portal.origin.partition("://")[2]
+        for _ in range(2):
+            result = commands.start("keep", site, folder=tmp_path).wait()
+            assert result.code == 0, result.stderr
+    folder = tmp_path / host.replace(":", "_")
+    assert len(list(iter_quads(folder / "quads"))) > 1000
+    assert result.statistics["document/seen"] < 50
