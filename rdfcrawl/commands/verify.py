@@ -90,7 +90,7 @@ class Command(QuietCommand):
         else:
             write_lines(*_lines(found))
         is_equal = not any(each.documents for each in found.sources.values())
-        return 0 if is_equal and not found.code else 1
+        return 0 if is_equal else 1
 
 
 def _as_json(host: str, found: SiteVerification) -> dict[str, Any]:

@@ -8,9 +8,7 @@ file, is accepted when a later run gets the same statements.
 
 from __future__ import annotations
 
-from calendar import timegm
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from rdfcrawl.core.messages import counted
 
@@ -31,8 +29,7 @@ def are_too_few(n_found: int, n_known: int, *, small: int = SMALL) -> bool:
     return n_known > small and n_found < n_known * (1 - MAX_MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class LastCopy:
+class LastCopy(NamedTuple):
     """The stored statements of a document, kept between runs.
 
     Attributes:
@@ -41,7 +38,7 @@ class LastCopy:
         is_page: read from HTML.
         is_cut: the document was not read to its end.
         has_end: the document, its format or its packing shows where it ends.
-        modified_secs: `Last-Modified`, Unix time; 0 if unknown.
+        modified: `Last-Modified`, as `date_number`; 0 if unknown.
         doubted: digest of the statements in a response that was refused.
         doubted_in: the run of that response.
         n_doubts: consecutive runs with that response.
@@ -52,7 +49,7 @@ class LastCopy:
     is_page: bool = False
     is_cut: bool = False
     has_end: bool = False
-    modified_secs: int = 0
+    modified: int = 0
     doubted: str = ""
     doubted_in: str = ""
     n_doubts: int = 0
@@ -60,7 +57,7 @@ class LastCopy:
     def text(self) -> str:
         """Return the text for a table, which is short in the usual case."""
         flags = self.is_page + 2 * self.is_cut + 4 * self.has_end
-        text = f"{self.digest} {self.n_quads} {flags} {self.modified_secs}"
+        text = f"{self.digest} {self.n_quads} {flags} {self.modified}"
         if not self.n_doubts:
             return text
         return f"{text} {self.doubted} {self.n_doubts} {self.doubted_in}"
@@ -78,11 +75,10 @@ class LastCopy:
         if not doubts:
             return copy
         doubted, n_doubts, run = doubts
-        return replace(copy, doubted=doubted, n_doubts=int(n_doubts), doubted_in=run)
+        return copy._replace(doubted=doubted, n_doubts=int(n_doubts), doubted_in=run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewCopy:
+class NewCopy(NamedTuple):
     """The statements of a response that was read.
 
     Attributes:
@@ -98,7 +94,7 @@ class NewCopy:
     is_cut: bool
     has_end: bool
     has_losses: bool
-    modified_secs: int
+    modified: int
     run: str
 
     def kept(self) -> LastCopy:
@@ -109,7 +105,7 @@ class NewCopy:
             self.is_page,
             self.is_cut,
             self.has_end,
-            self.modified_secs,
+            self.modified,
         )
 
 
@@ -139,7 +135,7 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         why = "a page in place of data"
     elif new.is_page and new.n_quads < n_last and last.has_end > new.has_end:
         why = "a page without its end"
-    elif 0 < new.modified_secs < last.modified_secs:
+    elif 0 < new.modified < last.modified:
         why = "older than the last version"
     elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
         why = f"{counted(new.n_quads, 'statement')}, {n_last:,} before"
@@ -150,17 +146,19 @@ _NAMES: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
 _MONTHS: Final = {name: n for n, name in enumerate(_NAMES.split(), 1)}
 
 
-def http_secs(date: str) -> int:
-    """Return a date of HTTP as Unix time; 0 if it has another form.
+def date_number(date: str) -> int:
+    """Return a number that orders dates of HTTP; 0 if it has another form.
 
-    >>> http_secs("Sun, 06 Nov 1994 08:49:37 GMT")
-    784111777
+    >>> date_number("Sun, 06 Nov 1994 08:49:37 GMT") < date_number(
+    ...     "Mon, 07 Nov 1994 08:49:36 GMT"
+    ... )
+    True
     """
     try:
-        day, month, year = int(date[5:7]), _MONTHS[date[8:11]], int(date[12:16])
-        hour, minute, second = int(date[17:19]), int(date[20:22]), int(date[23:25])
-        return timegm((year, month, day, hour, minute, second))
-    except (LookupError, ValueError, OverflowError):
+        day = (int(date[12:16]) * 12 + _MONTHS[date[8:11]]) * 31 + int(date[5:7])
+        minute = int(date[17:19]) * 60 + int(date[20:22])
+        return (day * 1440 + minute) * 60 + int(date[23:25])
+    except (LookupError, ValueError):
         return 0
 
 
@@ -169,6 +167,6 @@ def doubted(last: LastCopy, new: NewCopy) -> LastCopy:
     n_doubts = 1
     if new.digest == last.doubted:
         n_doubts = last.n_doubts + (new.run != last.doubted_in)
-    return replace(
-        last, doubted=new.digest, doubted_in=new.run, n_doubts=max(1, n_doubts)
+    return last._replace(
+        doubted=new.digest, doubted_in=new.run, n_doubts=max(1, n_doubts)
     )

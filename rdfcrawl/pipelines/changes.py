@@ -8,7 +8,6 @@ crawl is kept, too, for all runs and workers.
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
@@ -86,7 +85,7 @@ class StoredCopies:
             return True
         document.is_changed = bool(last.digest) and not has_losses(document)
         self._written.pop(key, None)
-        await self._put({key: replace(last, digest="").text()})
+        await self._put({key: last._replace(digest="").text()})
         return False
 
     async def doubt(self, document: Document, new: NewCopy) -> str:

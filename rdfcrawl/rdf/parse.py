@@ -367,7 +367,8 @@ class DocumentParser:
 
     def _read_xml(self, form: Format) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the mending one."""
-        from rdfcrawl.rdf.rdf_xml_screen import LiteralsNeeded, MendingNeeded
+        from rdfcrawl.rdf.rdf_xml_literals import MendingNeeded
+        from rdfcrawl.rdf.rdf_xml_screen import LiteralsNeeded
 
         self._before, self._begin = self.log.snapshot(), self.output.mark()
         held: list[QuadLines] = []

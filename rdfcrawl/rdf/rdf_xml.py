@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core.errors import Reason
@@ -23,6 +22,7 @@ from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.markup import NO_TEXT, MarkupScanner, StartTag
 from rdfcrawl.rdf.rdf_xml_terms import (
+    RdfXmlElement,
     UnusableTerm,
     is_ncname,
     language_of,
@@ -53,31 +53,6 @@ _OF_PROPERTIES: Final = frozenset({"resource", "datatype", "parseType", "annotat
 _RESERVED: Final = frozenset({"RDF", "li"} | _REMOVED | _SYNTAX - {"type"})
 
 
-@dataclass(slots=True)
-class _Element:
-    """An open element.
-
-    `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`; `nested`
-    is an rdf:RDF in a property.
-    """
-
-    kind: str
-    name: str
-    base: str | None
-    language: str
-    direction: str
-    subject: str = ""
-    predicate: str = ""
-    statement_id: str = ""
-    annotation: str = ""
-    datatype: str = ""
-    n_members: int = 0
-    objects: list[str] = field(default_factory=list)
-    content: XmlContent | None = None
-    text: list[str] = field(default_factory=list)
-    n_chars: int = 0
-
-
 class RdfXmlReader:
     """Reader of one document, in UTF-8; `is_partial` if it ends within an element.
 
@@ -88,7 +63,7 @@ class RdfXmlReader:
         self, base: str, *, limits: ParseLimits, log: FaultLog, scope: str = ""
     ) -> None:
         self._log, self._limits, self._scope = log, limits, scope
-        self._open = [_Element("doc", "", base, "", "")]
+        self._open = [RdfXmlElement("doc", "", base, "", "")]
         self._ready: list[str] = []
         self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
         self._ids: set[str] = set()
@@ -132,10 +107,10 @@ class RdfXmlReader:
         if around.kind == "literal":
             if around.content is not None and self._has_room(around, len(tag.name)):
                 around.content.start(tag.qualified, tag.qualified_attributes)
-            self._open.append(_Element("literal", tag.name, None, "", ""))
+            self._open.append(RdfXmlElement("literal", tag.name, None, "", ""))
             self._open[-1].content = around.content
             return
-        inner = _Element(
+        inner = RdfXmlElement(
             "node", tag.name, around.base, around.language, around.direction
         )
         known, others = self._sorted_attributes(tag, inner)
@@ -158,7 +133,7 @@ class RdfXmlReader:
             self._start_node(around, inner, known, others)
 
     def _sorted_attributes(
-        self, tag: StartTag, inner: _Element
+        self, tag: StartTag, inner: RdfXmlElement
     ) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return attributes of the syntax of RDF, and properties with their values."""
         known: dict[str, str] = {}
@@ -183,7 +158,7 @@ class RdfXmlReader:
         self._has_version |= "version" in known
         return known, others
 
-    def _set_scope(self, inner: _Element, local: str, value: str) -> None:
+    def _set_scope(self, inner: RdfXmlElement, local: str, value: str) -> None:
         if local == "lang":
             inner.language = self._language(value)
         elif local == "base":
@@ -193,8 +168,8 @@ class RdfXmlReader:
 
     def _start_node(
         self,
-        around: _Element,
-        inner: _Element,
+        around: RdfXmlElement,
+        inner: RdfXmlElement,
         known: dict[str, str],
         others: list[tuple[str, str]],
     ) -> None:
@@ -211,7 +186,7 @@ class RdfXmlReader:
         if around.kind in ("property", "list", "nested", "triple"):
             around.objects.append(subject)
 
-    def _subject(self, inner: _Element, known: dict[str, str]) -> str:
+    def _subject(self, inner: RdfXmlElement, known: dict[str, str]) -> str:
         if known.get("removed") in ("aboutEach", "aboutEachPrefix"):
             return UnusableTerm(f"rdf:{known['removed']} is not read")
         names = [each for each in ("about", "ID", "nodeID") if each in known]
@@ -228,7 +203,7 @@ class RdfXmlReader:
 
     def _emit_attributes(
         self,
-        inner: _Element,
+        inner: RdfXmlElement,
         subject: str,
         known: dict[str, str],
         others: list[tuple[str, str]],
@@ -240,8 +215,8 @@ class RdfXmlReader:
 
     def _start_property(
         self,
-        node: _Element,
-        inner: _Element,
+        node: RdfXmlElement,
+        inner: RdfXmlElement,
         known: dict[str, str],
         others: list[tuple[str, str]],
     ) -> None:
@@ -268,7 +243,7 @@ class RdfXmlReader:
 
     def _skip_attributes(
         self,
-        inner: _Element,
+        inner: RdfXmlElement,
         names: Iterable[str],
         others: Iterable[tuple[str, str]] = (),
     ) -> None:
@@ -277,7 +252,7 @@ class RdfXmlReader:
         for each in (*sorted(names), *(name for name, _ in others)):
             self._skip(f"attribute {each} of {of} is not read")
 
-    def _predicate(self, name: str, node: _Element) -> str:
+    def _predicate(self, name: str, node: RdfXmlElement) -> str:
         if name == f"{RDF}li":
             node.n_members += 1
             return f"<{RDF}_{node.n_members}>"
@@ -292,7 +267,7 @@ class RdfXmlReader:
             return self._reference(known["resource"], base)
         return self._label(known["nodeID"]) if "nodeID" in known else self._blank()
 
-    def _start_parse_type(self, inner: _Element, parse_type: str) -> None:
+    def _start_parse_type(self, inner: RdfXmlElement, parse_type: str) -> None:
         if parse_type == "Resource":
             target = self._blank()
             self._emit_property(inner, target)
@@ -354,7 +329,7 @@ class RdfXmlReader:
         else:
             self._ready.append(terms.statement(subject, predicate, obj))
 
-    def _emit_property(self, inner: _Element, obj: str) -> None:
+    def _emit_property(self, inner: RdfXmlElement, obj: str) -> None:
         subject, predicate = inner.subject, inner.predicate
         self._emit(subject, predicate, obj)
         if not inner.annotation and not inner.statement_id:
@@ -371,7 +346,7 @@ class RdfXmlReader:
             self._emit(about, f"<{RDF}subject>", subject)
             self._emit(about, _TYPE, f"<{RDF}Statement>")
 
-    def _emit_objects(self, inner: _Element) -> None:
+    def _emit_objects(self, inner: RdfXmlElement) -> None:
         text = "".join(inner.text)
         if not inner.objects:
             if inner.n_chars > self._limits.literal_bytes:
@@ -386,7 +361,7 @@ class RdfXmlReader:
         for obj in inner.objects:
             self._emit_property(inner, obj)
 
-    def _emit_list(self, inner: _Element) -> None:
+    def _emit_list(self, inner: RdfXmlElement) -> None:
         nodes = [self._blank() for _ in inner.objects]
         ends = [*nodes, f"<{RDF}nil>"]
         self._emit_property(inner, ends[0])
@@ -416,7 +391,7 @@ class RdfXmlReader:
             target, _, data = text[2:-2].partition(" ")
             content.instruction(target, data.strip())
 
-    def _has_room(self, inner: _Element, n_chars: int) -> bool:
+    def _has_room(self, inner: RdfXmlElement, n_chars: int) -> bool:
         """Return whether an XML literal may grow; else it is given up."""
         content = inner.content
         if content is None or content.n_chars + n_chars <= self._limits.literal_bytes:
@@ -430,7 +405,7 @@ class RdfXmlReader:
 
     # -- terms ---------------------------------------------------------------------
 
-    def _literal(self, text: str, inner: _Element) -> str:
+    def _literal(self, text: str, inner: RdfXmlElement) -> str:
         if inner.datatype:
             return self._typed(text, inner.datatype)
         if bad := reason_against(text) or reason_against(inner.language):

@@ -15,12 +15,23 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from xml.parsers import expat
 
-from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.iris import resolve
-from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
-from rdfcrawl.rdf.xml_screen import XmlScreen, n_open, outline_of, without_comments
+from rdfcrawl.rdf.rdf_xml_literals import (
+    HEAD_BYTES,
+    LITERAL,
+    ROOT,
+    START,
+    LiteralScreen,
+    MendingNeeded,
+)
+from rdfcrawl.rdf.xml_screen import (
+    MAX_XML_DEPTH,
+    XmlScreen,
+    n_open,
+    outline_of,
+    without_comments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.text import Screen
 
-_START = re.compile(
-    rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
-)
-_HEAD_BYTES: Final = 32 * 1024
-_ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
+_USUAL_ROOT: Final = b"<rdf:RDF"
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
@@ -47,14 +54,12 @@ _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
-_LITERAL: Final = b'parseType="Literal"'
-_PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
-_DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
-_RESOURCE_OF_CLASS = re.compile(rb":[A-Z][\w.-]*+\s[\w.-]+:resource=")
-_RESOURCE_OF_DEFAULT = re.compile(rb"<[A-Z][\w.-]*+\s[\w.-]+:resource=")
-# In outlines: a node below rdf:datatype, and a line break in the value of an attribute.
+# In outlines: a node below rdf:datatype.
 _TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
-_BREAK = re.compile(rb"\n[^<>\"=\n]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
+# In outlines of tags: a name that may be in upper case.
+_UPPER = re.compile(rb"(?:[bdgpuyA]*+:)?A")
+_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
+_BREAK = re.compile(rb"=(?:\"[^\"\n]*+\n|'[^'\n]*+\n)")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
@@ -63,17 +68,28 @@ _ASIDE = re.compile(
 _MARKUP_ASIDE = re.compile(
     rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
 )
-_BEFORE_TEXT: Final = tuple(
-    re.compile(end + rb"\s*+(?:[^\s<]|</)") for end in (b"-->", rb"\]\]>", rb"\?>")
-)
+_TEXT_AFTER_COMMENT = re.compile(rb"-->\s*+(?:[^\s<]|</)")
+_TEXT_AFTER_INSTRUCTION = re.compile(rb"\?>\s*+(?:[^\s<]|</)")
+_TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
+_TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
-_MAX_LITERAL_CHARS: Final = 16 * 2**20
-_MAX_REST_BYTES: Final = 4 * 2**20
-_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-
-
-class MendingNeeded(Exception):
-    """The strict parser would leave something out without an error."""
+_MIN_LINES_BYTES: Final = 8 * 1024
+_MAX_KNOWN: Final = 1024  # outlines of tags
+# What tags have that needs a check, in outlines.
+_ABOUT, _RESOURCE, _TYPE = map(outline_of, (b":about=", b":resource=", b":type="))
+_NAMED: Final = {
+    outline_of(b"parseType="): "parse type",
+    outline_of(b"bagID="): "bag",
+    outline_of(b"datatype="): "datatype",
+    _TYPE: "type",
+    _ABOUT: "about",  # perhaps at a property
+}
+_DECLARED: Final = ((b"!", "aside"), (b"!AAAAA", "cdata"), (b"!AAAAAAA", "list"))
+_ATTRIBUTES: Final = (
+    *(("about", _ABOUT, True), ("resource", _RESOURCE, False), ("type", _TYPE, True)),
+)
+_MAX_COUNTED: Final = 3  # tags with an attribute
+_NONE: Final = frozenset[str]()
 
 
 class LiteralsNeeded(Exception):
@@ -100,7 +116,7 @@ class RdfXmlScreen(XmlScreen):
     ) -> None:
         super().__init__(log, on_mark)
         self._base = base
-        self._literals = _LiteralScreen() if follows else None
+        self._literals = LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
 
     def _screened(self, block: bytes, *, is_last: bool) -> bytes:
@@ -110,44 +126,49 @@ class RdfXmlScreen(XmlScreen):
             MendingNeeded: see there.
             LiteralsNeeded: see there.
         """
-        outline = outline_of(block)
         if not self._is_begun:
             block = self._with_root(block)
-        if b"pAyp=" in outline and (
+        outline = outline_of(block)
+        found = _found_in(outline)
+        if "parse type" in found and (
             _UNUSUAL_PARSE_TYPE.search(block) or b'"d:pAyp' in outline
         ):
             block = self._with_parse_types(block)
         if self._literals is not None:
             block = self._literals.feed(block, is_last=is_last)
             outline = outline_of(block)
+            found = _found_in(outline)
         markup = block
-        if outline.find(b"<?", 1) > 0 or (b"!" in outline and b"<!" in outline):
-            splits_text = False
-            if any(each.search(block) for each in _BEFORE_TEXT):
-                markup, splits_text = _without_asides(block)
-            elif _MARKUP_ASIDE.search(block):
-                markup = without_comments(block)
-            if splits_text or (b"<!AAAAAAA" in outline and _DEFAULT.search(markup)):
+        if found:
+            if "aside" in found or "instruction" in found:
+                markup = _without_markup_in_asides(block, found)
+                if markup is not block:
+                    outline = outline_of(markup)
+            if (
+                ("bag" in found and b"bagID" in markup)
+                or ("datatype" in found and _TYPED_NODE.search(outline))
+                or ("break" in found and _has_break(markup))
+            ):
                 raise MendingNeeded
-            if markup is not block:
-                outline = outline_of(markup)
+            self._check_names(markup, outline, found)
+        is_small = is_last and not self._is_begun and len(markup) < MAX_XML_DEPTH
+        # The parser checks that it ends the root.
         if (
-            (b"bgAA=" in outline and b"bagID" in markup)
-            or _TYPED_NODE.search(outline)
-            or ((b"='" in outline or _BREAK.search(outline)) and _has_break(markup))
+            not (is_small and self._is_rdf)
+            or "aside" in found
+            or not markup.rstrip().endswith(b"</rdf:RDF>")
         ):
-            raise MendingNeeded
-        self._check_names(markup, outline)
-        self._check_depth(markup, outline)
+            self._check_depth(markup, outline)
         return block
 
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
-        found = _ROOT.search(block, 0, _HEAD_BYTES)
+        begin = block.find(_USUAL_ROOT, 0, HEAD_BYTES)
+        found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
         if found is None:
             return block
         self._is_rdf, tag = True, found[0]
-        if tag.count(b"xmlns:") == tag.count(b"=") and _ITS not in tag:
+        if tag.count(b"xmlns") == tag.count(b"=") and _ITS not in tag:
             return block
         is_its = _ITS in tag and b":dir" in block
         if _NOT_OF_ROOT.search(tag) or (is_its and not _VERSION.search(tag)):
@@ -184,20 +205,22 @@ class RdfXmlScreen(XmlScreen):
             if value not in _KNOWN:
                 if self._literals is None and self._is_begun:
                     raise LiteralsNeeded
-                self._literals = self._literals or _LiteralScreen()
-                parts += block[done : found.start()], b'parseType="Literal"'
-                done = found.end()
+                self._literals = self._literals or LiteralScreen()
+                if found[0] != LITERAL:
+                    parts += block[done : found.start()], LITERAL
+                    done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
-    def _check_names(self, markup: bytes, outline: bytes) -> None:
+    def _check_names(self, markup: bytes, outline: bytes, found: set[str]) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
-        tags = [*_tags_with(markup, b":about=", is_of_node=True)]
-        if _RESOURCE_OF_CLASS.search(markup) or (
-            b"</>" in outline and _RESOURCE_OF_DEFAULT.search(markup)
-        ):
-            tags += _tags_with(markup, b":resource=", is_of_node=False)
-        if b":yp=" in outline:
-            tags += _tags_with(markup, b":type=", is_of_node=True)
+        tags: list[tuple[int, bool]] = []
+        for name, mark, is_of_node in _ATTRIBUTES:
+            if name in found:
+                tags += _tags_with(
+                    *(markup, b":%s=" % name.encode()),
+                    n_at_most=outline.count(mark),
+                    is_of_node=is_of_node,
+                )
         if not tags:
             return
         depth, done = self.depth, 0
@@ -240,37 +263,126 @@ class XmlScreens:
 
 def _tag_around(text: bytes, at: int) -> bytes:
     """Return the start tag at a position, if it is one."""
-    begin = text.rfind(b"<", max(0, at - _HEAD_BYTES), at)
-    found = _START.match(text, begin) if begin >= 0 else None
+    begin = text.rfind(b"<", max(0, at - HEAD_BYTES), at)
+    found = START.match(text, begin) if begin >= 0 else None
     return found[0] if found and found.end() > at else b""
 
 
 def _tags_with(
-    markup: bytes, attribute: bytes, *, is_of_node: bool
+    markup: bytes, attribute: bytes, *, n_at_most: int, is_of_node: bool
 ) -> Iterator[tuple[int, bool]]:
     """Yield the first begin of tags with an attribute and a name of unusual case.
 
     Names of classes mostly begin in upper case, and those of properties do not.
     """
+    firsts: dict[bytes, int] = {}
+    for tag in _tags_before(markup, attribute, n_at_most):
+        name = tag.split(None, 1)[0]
+        is_upper = name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
+        if is_upper is not is_of_node:
+            at = markup.find(tag + attribute)
+            firsts[name] = min(at, firsts.get(name, at))
+    for at in firsts.values():
+        yield at, is_of_node
+
+
+def _tags_before(markup: bytes, attribute: bytes, n_at_most: int) -> set[bytes]:
+    """Return what precedes an attribute in tags, all that differ.
+
+    Counts of few ones are faster than a search for all.
+    """
+    tags: set[bytes] = set()
+    n_left, at = n_at_most, -1
+    while len(tags) < _MAX_COUNTED and (at := markup.find(attribute, at + 1)) >= 0:
+        tag = markup[markup.rfind(b"<", 0, at) : at]
+        if tag in tags:
+            break
+        tags.add(tag)
+        n_left -= markup.count(tag + attribute)
+        if not n_left:
+            return tags
     parts = markup.split(attribute)
     parts.pop()
-    tags = {part[part.rfind(b"<") :] for part in parts}
-    names = {tag.split(None, 1)[0] for tag in tags}
-    unusual = {
-        name
-        for name in names
-        if name.rpartition(b":")[2].lstrip(b"<")[:1].isupper() is not is_of_node
-    }
-    at = 0
-    for part in parts:
-        if not unusual:
-            return
-        begin = part.rfind(b"<")
-        name = part[begin:].split(None, 1)[0]
-        if name in unusual:
-            unusual.discard(name)
-            yield at + begin, is_of_node
-        at += len(part) + len(attribute)
+    return {part[part.rfind(b"<") :] for part in parts}
+
+
+def _found_in(outline: bytes) -> set[str]:
+    """Return what the tags have that is unusual, or needs a check.
+
+    A document has few tags whose outlines differ, and documents have the same ones.
+    """
+    if outline.startswith(b"<?"):  # the declaration
+        outline = outline[outline.find(b"?>") + 2 :]
+    rows = _rows_of_lines(outline) if len(outline) > _MIN_LINES_BYTES else None
+    if rows is None:
+        rows = set(outline.split(b"<"))
+    if len(rows) > _MAX_KNOWN:  # mostly of different texts
+        rows = {_tag_of(row) for row in rows}
+    return set().union(*map(_kinds_of, rows))
+
+
+def _rows_of_lines(outline: bytes) -> set[bytes] | None:
+    """Return the tags of an outline; None if one has a line break."""
+    rows: set[bytes] = set()
+    for line in set(outline.split(b"\n")):
+        tags = line.split(b"<")
+        last = tags[-1]
+        if len(tags) > 1 and not (last.startswith((b"!", b"?")) or _TAG.match(last)):
+            return None
+        rows.update(tags[1:])
+    return rows
+
+
+def _tag_of(row: bytes) -> bytes:
+    return found[0] if (found := _TAG.match(row)) else row
+
+
+@lru_cache(_MAX_KNOWN)
+def _kinds_of(row: bytes) -> frozenset[str]:
+    """Return what a tag has, of which this is the outline behind `<` and of text."""
+    if row.startswith(b"!"):
+        return frozenset(kind for mark, kind in _DECLARED if row.startswith(mark))
+    if row.startswith(b"?"):
+        return frozenset({"instruction"})
+    tag = _TAG.match(row)
+    outline = tag[0] if tag else row
+    if b"=" not in outline:
+        return _NONE
+    kinds = {kind for name, kind in _NAMED.items() if name in outline}
+    if _RESOURCE in outline and _UPPER.match(outline):
+        kinds.add("resource")
+    if b"\n" in outline and _BREAK.search(outline):
+        kinds.add("break")
+    return frozenset(kinds)
+
+
+def _without_markup_in_asides(block: bytes, found: set[str]) -> bytes:
+    """Return the text without asides if they have markup.
+
+    Raises:
+        MendingNeeded: text next to them, or defaults of attributes.
+    """
+    is_declared = "aside" in found
+    markup, splits_text = block, False
+    if (
+        (is_declared and _TEXT_AFTER_COMMENT.search(block))
+        or (
+            "cdata" in found
+            and (_TEXT_BEFORE_CDATA.search(block) or _TEXT_AFTER_CDATA.search(block))
+        )
+        or ("instruction" in found and _TEXT_AFTER_INSTRUCTION.search(block))
+    ):
+        markup, splits_text = _without_asides(block)
+    elif is_declared and _MARKUP_ASIDE.search(block):
+        markup = without_comments(block)
+    if splits_text or ("list" in found and _has_defaults(markup)):
+        raise MendingNeeded
+    return markup
+
+
+def _has_defaults(markup: bytes) -> bool:
+    """Return whether a declaration gives attributes values."""
+    return b"<!ATTLIST" in markup and _DEFAULT.search(markup) is not None
 
 
 def _without_asides(text: bytes) -> tuple[bytes, bool]:
@@ -311,122 +423,3 @@ def _has_break(markup: bytes) -> bool:
         if n > _MAX_EXACT or _tag_around(markup, found.start()):
             return True
     return False
-
-
-class _LiteralScreen:
-    """Writer of XML literals as text, by exclusive canonicalization with comments.
-
-    Source: RDF/XML section 7.2.17.
-    """
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._content: XmlContent | None = None  # of the open literal
-        self._is_closed = False
-        self._end = re.compile(b"")
-        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.namespace_prefixes = True
-        parser.buffer_text = True
-
-    def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the text with literals as text.
-
-        Raises:
-            MendingNeeded: not well-formed, or a literal that is too long.
-        """
-        text, self._rest = self._rest + block, b""
-        try:
-            parts = [*self._parts(text, is_last=is_last)]
-        except expat.ExpatError as error:
-            raise MendingNeeded from error
-        if len(self._rest) > _MAX_REST_BYTES:
-            raise MendingNeeded
-        return b"".join(parts)
-
-    def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
-        at = 0
-        while True:
-            if self._content is None:
-                tag = _literal_tag(text, at)
-                end = tag.start() if tag else _end_of_tags(text, at, is_last=is_last)
-                self._parser.Parse(text[at:end])
-                yield text[at:end]
-                if tag is None:
-                    self._rest = text[end:]
-                    return
-                yield self._open(tag)
-                at = tag.end()
-            else:
-                found = self._end.search(text, at)
-                end = found.end() if found else max(text.rfind(b"<", at), at)
-                self._parser.Parse(text[at:end])
-                if self._content.n_chars > _MAX_LITERAL_CHARS:
-                    raise MendingNeeded
-                if self._is_closed and found:
-                    yield self._content.markup().translate(_ESCAPED).encode() + found[0]
-                    self._content = None
-                elif found is None:
-                    if is_last:
-                        raise MendingNeeded
-                    self._rest = text[end:]
-                    return
-                at = end
-
-    def _open(self, tag: re.Match[bytes]) -> bytes:
-        """Parse a start tag, and return the one of a typed literal in its place."""
-        parser = self._parser
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._leave
-        self._is_closed = False
-        parser.Parse(tag[0])
-        if self._content is None:  # of another namespace, or in a comment
-            parser.StartElementHandler = parser.EndElementHandler = None
-            return tag[0]
-        parser.StartElementHandler = self._content.start
-        self._end = _end_of(tag["name"])
-        if self._is_closed:
-            self._content = parser.StartElementHandler = None
-        return tag[0].replace(_LITERAL, _DATATYPE, 1)
-
-    def _start(self, _name: str, attributes: dict[str, str]) -> None:
-        for name, value in attributes.items():
-            if value == "Literal" and name.startswith(_PARSE_TYPE_NAME):
-                content = self._content = XmlContent()
-                parser = self._parser
-                parser.CharacterDataHandler = content.text
-                parser.CommentHandler = content.comment
-                parser.ProcessingInstructionHandler = content.instruction
-
-    def _leave(self, _name: str) -> None:
-        if self._content is None:
-            return
-        if self._content.depth:
-            self._content.end()
-            return
-        self._is_closed = True
-        parser = self._parser
-        parser.StartElementHandler = parser.EndElementHandler = None
-        parser.CharacterDataHandler = parser.CommentHandler = None
-        parser.ProcessingInstructionHandler = None
-
-
-@lru_cache(maxsize=64)
-def _end_of(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"</%s\s*>" % re.escape(name))
-
-
-def _literal_tag(text: bytes, begin: int) -> re.Match[bytes] | None:
-    """Return the next start tag of an XML literal."""
-    at = begin
-    while (at := text.find(_LITERAL, at)) >= 0:
-        start = text.rfind(b"<", max(begin, at - _HEAD_BYTES), at)
-        found = _START.match(text, start) if start >= 0 else None
-        if found and found.end() > at:
-            return found
-        at += len(_LITERAL)
-    return None
-
-
-def _end_of_tags(text: bytes, begin: int, *, is_last: bool) -> int:
-    """Return where the last tag begins if it is cut, else the end."""
-    start = -1 if is_last else text.rfind(b"<", begin)
-    return start if start >= 0 and text.find(b">", start) < 0 else len(text)

@@ -1,8 +1,9 @@
-"""Terms of RDF/XML: references, languages and names, mended or unusable."""
+"""Open elements of RDF/XML, and its terms: mended, or unusable."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pyoxigraph import Literal
@@ -10,6 +11,32 @@ from pyoxigraph import Literal
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.markup import NO_TEXT
+from rdfcrawl.rdf.trix import XmlContent
+
+
+@dataclass(slots=True)
+class RdfXmlElement:
+    """An open element.
+
+    `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`; `nested`
+    is an rdf:RDF in a property.
+    """
+
+    kind: str
+    name: str
+    base: str | None
+    language: str
+    direction: str
+    subject: str = ""
+    predicate: str = ""
+    statement_id: str = ""
+    annotation: str = ""
+    datatype: str = ""
+    n_members: int = 0
+    objects: list[str] = field(default_factory=list)
+    content: XmlContent | None = None
+    text: list[str] = field(default_factory=list)
+    n_chars: int = 0
 
 
 class UnusableTerm(str):

@@ -437,8 +437,10 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     if lower & _OWN_ROOTS.keys():
         return FormatDecision(_OWN_ROOTS[min(lower & _OWN_ROOTS.keys())], "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
-    is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
-    if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
+    if b"RDF" in names or (
+        _RDF_NAMESPACE in head
+        and (_NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS)
+    ):
         return FormatDecision(formats.RDF_XML, "content")
     is_page = tag and lower & _HTML_STARTS and b"xmlns" not in tag
     if is_page and not _RELATIVE_STATEMENT.match(head):

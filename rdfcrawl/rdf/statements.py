@@ -77,13 +77,11 @@ class StatementReader:
         if self._format.is_line_based:
             return self._read_lines(source)
         if isinstance(source, bytes):
-            is_json = self._format.family == "json"
-            if is_json:
+            family = self._format.family
+            if family == "json":
                 nesting.check_json_depth(source)
-            if (
-                nesting.has_long_chain(source)
-                if is_json
-                else nesting.is_text_too_deep(source)
+            if (family == "json" and nesting.has_long_chain(source)) or (
+                family == "text" and nesting.is_text_too_deep(source)
             ):
                 raise SourceFault(Reason.SYNTAX, nesting.TOO_DEEP)
         return gathered(self._read_stream(source, reopen), GATHER_BYTES)

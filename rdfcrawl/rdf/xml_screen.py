@@ -26,6 +26,7 @@ _DECLARATION = re.compile(
 _IN_DTD = re.compile(rb"<!--.*?(?:-->|\Z)|<!ENTITY", re.DOTALL)
 _ESCAPED_AMP = re.compile(rb"&#(?:38|[xX]26);(?=#?\w+;)")
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
+_USUAL_NAMESPACE: Final = f'xmlns:rdf="{RDF}"'.encode()
 _BAD_NAMESPACE = re.compile(
     rb"http://www\.w3\.org/(?:TR/)?(?:WD|1999/PR|PR)-rdf-syntax(?:-19990105)?#"
     rb"|https://www\.w3\.org/1999/02/22-rdf-syntax-ns#"
@@ -87,7 +88,11 @@ class XmlScreen:
             block, self._rest = block[:start], block[start:]
         if b"\r" in block:  # XML 1.0 section 2.11
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if not self._is_begun and _BAD_NAMESPACE.search(block, 0, _HEAD_BYTES):
+        if (
+            not self._is_begun
+            and block.find(_USUAL_NAMESPACE, 0, _HEAD_BYTES) < 0
+            and _BAD_NAMESPACE.search(block, 0, _HEAD_BYTES)
+        ):
             block = self._with_right_namespace(block)
         if b"!" in block and _ENTITY in block:
             block = self._check(block)
@@ -160,10 +165,16 @@ class XmlScreen:
 
     def _check_depth(self, markup: bytes, outline: bytes) -> None:
         """Count the elements of text without comments."""
-        # `<a/>` and `</a>` have the same outline.
-        counted = markup if b"</>" in outline else outline
+        counted, is_alike = outline, b"</>" in outline
+        if is_alike:  # `</a>` and perhaps `<a/>`
+            n_alike = outline.count(b"</>")
+            n_other = outline.count(b"/>") - n_alike
+            if markup.count(b"/>") != n_other:
+                counted, is_alike = markup, False
         for begin in range(0, len(counted), _STEP_BYTES):
             n = n_open(counted, begin, begin + _STEP_BYTES)
+            if is_alike:
+                n += counted.count(b"</>", begin, begin + _STEP_BYTES + 2)
             self.depth = max(self.depth + n, 0)
             if self.depth > MAX_XML_DEPTH:
                 detail = f"nested deeper than {MAX_XML_DEPTH} levels"

@@ -13,6 +13,8 @@ from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import scrapy
+from tests.support.described_sites import TurtleSite
+from tests.support.oai_repositories import Item, Repository, ServedRepository
 from tests.support.sitemap_sites import Site, dataset, urlset
 
 if TYPE_CHECKING:
@@ -63,11 +65,12 @@ def verify(folder: Path, site: str, *words: str, crawl: str) -> dict[str, Any]:
 
 def differences(found: dict[str, Any]) -> dict[str, Found]:
     """Return the documents that are not equal and their verdicts, by kind of source."""
-    return {
-        source["kind"]: {(x["url"], x["verdict"]) for x in source["documents"]}
-        for source in found["sources"]
-        if source["documents"]
-    }
+    by_kind: dict[str, Found] = {}
+    for source in found["sources"]:
+        for each in source["documents"]:
+            some = by_kind.setdefault(source["kind"], set())
+            some.add((each["url"], each["verdict"]))
+    return by_kind
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -100,8 +103,10 @@ class PlantedSite(Site):
 
     def dump(self, text: str) -> None:
         """Serve the dump."""
-        lines = f"<{self.at('/r/1')}> <urn:x:p> '{text}' .\n".encode()
-        self.put("/dump.nt", lines, "application/n-triples")
+        line = f"<{self.at('/r/1')}> <urn:x:p> "
+        lines = [f"{line}'{n}' .\n" for n in range(20_000)]  # more than 1 MiB
+        body = "".join([*lines, f"{line}'{text}' .\n"]).encode()
+        self.put("/dump.nt", body, "application/n-triples")
 
     def list(self, *names: str) -> None:
         """Serve the sitemap."""
@@ -170,6 +175,8 @@ def test_planted_differences_of_a_portal_are_found(
     folder = commands.folder()
     arguments = {"portals": portal.origin}
     commands.crawl(arguments=arguments, spider="ckan", folder=folder)
+    portal.revise(changed=3, deleted=3, created=2)
+    commands.crawl(arguments=arguments, spider="ckan", folder=folder)
     assert differences(verify(folder, portal.origin, crawl="ckan")) == {}
     revision = portal.revise(changed=8, deleted=4, created=8, seed=2)
     kinds = {
@@ -232,6 +239,54 @@ def test_planted_differences_of_an_endpoint_are_found(
     (graph,) = {str(quad.graph_name)[1:-1] for quad in before - set(node.quads())}
     found = verify(folder, url, crawl="sparql")
     assert differences(found) == {"endpoint": {(graph, "stale")}}
+
+
+def test_planted_differences_of_a_repository_are_found(commands: Commands) -> None:
+    """If records of a repository have changed, these are named."""
+    repository, folder = Repository(), commands.folder()
+    stamp = "2025-0{}-01T00:00:00Z"
+    repository.put(*(Item(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 6)))
+    with ServedRepository(repository, "127.94.77.1"):
+        arguments = {"repositories": repository.base}
+        commands.crawl(arguments=arguments, spider="oaipmh", folder=folder)
+        found = verify(folder, repository.base, crawl="oaipmh")
+        assert differences(found) == {}
+        repository.put(
+            Item("2", stamp.format(7), "another title"),
+            Item("3", stamp.format(8), is_deleted=True),
+            Item("6", stamp.format(9), "title 6"),
+        )
+        found = verify(folder, repository.base, crawl="oaipmh")
+    verdicts = {"2": "stale", "3": "surplus", "6": "missing"}
+    expected = {(repository.record_of(x), y) for x, y in verdicts.items()}
+    assert differences(found) == {"repository": expected}
+
+
+def test_planted_differences_of_described_datasets_are_found(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset that a page describes has changed, or is new, these are named.
+
+    A page that describes datasets is requested in any case.
+    """
+    site, folder = TurtleSite(loopback, "127.20.77.3"), commands.folder()
+    dumps = [site.put(f"/{n}.ttl", f'<#r> x:says "{n}" .') for n in (1, 2, 3)]
+    rows = [f"<#d{n}> a void:Dataset ; void:dataDump </{n}.ttl> ." for n in (1, 2, 3)]
+    seed = site.put("/void", "".join(rows[:2]), ETag='"first"')
+    commands.crawl([seed], folder=folder)
+    found = verify(folder, seed, crawl="linkeddata")
+    assert differences(found) == {}
+    site.put("/void", "".join(rows[1:]))
+    site.put("/2.ttl", '<#r> x:says "other" .')
+    found = verify(folder, seed, "--sample", "1", crawl="linkeddata")
+    assert differences(found) == {
+        "linked pages": {(seed, "stale")},
+        "dataset": {
+            (dumps[0], "surplus"),
+            (dumps[1], "stale"),
+            (dumps[2], "missing"),
+        },
+    }
 
 
 def test_wrong_usage_is_one_line(commands: Commands, loopback: Loopback) -> None:

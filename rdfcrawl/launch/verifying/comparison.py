@@ -32,6 +32,7 @@ from rdfcrawl.stores.log.documents import LogDocument
 
 _GONE: Final = (404, 410)
 _CUT: Final = "its source was not read completely"
+_LISTING: Final = (SourceKind.SITEMAP, SourceKind.RESOURCESYNC)
 _Finding: TypeAlias = tuple[MatchVerdict, str]
 _Documents = Mapping[str, LogDocument]
 
@@ -107,7 +108,7 @@ class HeldSite:
             source = self.fetches.source(self.last[url])
             if source is None:
                 continue
-            is_listed = source.kind is SourceKind.SITEMAP
+            is_listed = source.kind in (SourceKind.SITEMAP, SourceKind.PORTAL)
             if is_listed or (is_linked(source) and self.has(url)):
                 pages[source].append(url)
         if n_sampled is not None:
@@ -170,7 +171,8 @@ class SiteComparison:
                 seen.add(key)
                 hops = f"{RC}redirects" in each.facts
                 self.reports[source].n_requests += 1 + hops
-            if each.is_of_source and each.status == "FAILED":
+            is_cut = each.status == "PARTIAL" and source.kind in _LISTING
+            if each.is_of_source and (is_cut or each.status == "FAILED"):
                 self._broken.add(source)
 
     def _source(self, url: str) -> SourceName | None:

@@ -12,7 +12,7 @@ from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, SQUIRREL
 from rdfcrawl.core.records import Kind
-from rdfcrawl.launch.verifying.values import SourceKind, SourceName
+from rdfcrawl.launch.verifying.values import SourceKind, SourceName, SourceRoot
 from rdfcrawl.rdf.terms import text_of_term, whole_number
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
@@ -24,6 +24,7 @@ _find_facts: Final = re.compile(
     re.MULTILINE,
 ).findall
 _PAYLOAD: Final = re.compile(r"payload=([a-z]+)\(")
+_HARVESTER: Final = re.compile(r"payload=custom\(harvester=([^,)]+)")
 _DATASET: Final = re.compile(r"(?:dump|sample|described)\(dataset=(.*), (?:way|uri)=")
 _KINDS: Final = {
     "robots": SourceKind.SITEMAP,
@@ -35,7 +36,7 @@ _KINDS: Final = {
     "sync": SourceKind.RESOURCESYNC,
     "custom": SourceKind.REPOSITORY,
 }
-ROOT_KINDS: Final = {
+_ROOT_KINDS: Final = {
     SourceKind.SITEMAP: Kind.SITEMAP,
     SourceKind.PORTAL: Kind.CKAN,
     SourceKind.ENDPOINT: Kind.SPARQL,
@@ -162,6 +163,8 @@ class SiteFetches:
             kind = SourceKind.SITEMAP
         if kind is SourceKind.RESOURCESYNC:
             return SourceName(kind, host_of(fetch.url))
+        if kind is SourceKind.REPOSITORY:
+            return SourceName(kind, fetch.url.partition("?")[0])
         if kind is SourceKind.SITEMAP:
             return SourceName(kind, origin_of(fetch.url) + "/")
         return SourceName(kind, fetch.url)
@@ -176,20 +179,21 @@ class SiteFetches:
             return above
         return SourceName(SourceKind.LINKED, host_of(fetch.url))
 
-    def roots(self) -> Iterator[tuple[Kind, str, bool]]:
-        """Yield kind and URL of each source, and whether the operator named it."""
-        found: dict[tuple[Kind, str], bool] = {}
+    def roots(self) -> Iterator[SourceRoot]:
+        """Yield the first request of each source."""
+        found: dict[tuple[Kind | str, str], bool] = {}
         for each in self.fetches:
-            if not each.is_of_source:
+            if not each.is_of_source or host_of(each.url) != self.host:
                 continue
-            named = self._named(each)
+            kind: Kind | str | None = _ROOT_KINDS.get(self._named(each).kind)
+            if harvester := _HARVESTER.search(each.task):
+                kind = harvester[1]
             is_first = each.payload in ("", "robots", "search") or not each.parent
-            kind = ROOT_KINDS.get(named.kind)
-            if kind and is_first and host_of(each.url) == self.host:
+            if kind and is_first:
                 is_named = "is_named=True" in each.task
                 found[kind, each.url] = found.get((kind, each.url), False) or is_named
         for (kind, url), is_named in found.items():
-            yield kind, url, is_named
+            yield SourceRoot(kind, url, is_named)
 
 
 def _iter_fetches(root: Path) -> Iterator[SiteFetch]:

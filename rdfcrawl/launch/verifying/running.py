@@ -42,6 +42,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "STATS_DUMP": False,
     "WARC": False,
 }
+_UNFINISHED: Final = (1, 2)  # exit codes of a crawl
 _LEFT_OUT: Final = {
     *(NAMED.keys() | of_one("command") | of_one("run") | BUDGETS),
     *("schedule", "quota", "follow", "depth", "harvest"),
@@ -55,12 +56,10 @@ class SiteVerification:
     Attributes:
         sources: verdicts on the documents of each source.
         n_requests: of all kinds, with robots.txt and redirects.
-        code: exit code of its crawl.
     """
 
     sources: dict[SourceName, SourceReport]
     n_requests: int
-    code: int
 
 
 def verify(
@@ -86,7 +85,7 @@ def verify(
 
     Raises:
         ConfigError: the crawl has nothing of the site, or a setting is wrong.
-        OSError: a disk cannot be read, or is full.
+        OSError: a disk cannot be read, or is full; or the site was not read to its end.
     """
     held = HeldSite(root, host, folder)
     if not held.fetches.fetches:
@@ -102,11 +101,13 @@ def verify(
     arguments |= {"follow": "none", "harvest": "none"}
     checked = check_operator(spider, arguments, settings, process)
     code = run_crawl(process, checked)
+    if code in _UNFINISHED:
+        raise OSError("the site was not read to its end")
     stats = checked.crawler.stats
     counts = stats.get_stats() if stats else {}
     n_requests = sum(n for name, n in counts.items() if name.startswith("http/status/"))
     found = SiteComparison(held, folder / _NAME, host, folder)
-    return SiteVerification(found.reports, n_requests, code)
+    return SiteVerification(found.reports, n_requests)
 
 
 async def _kept_arguments(settings: BaseSettings) -> dict[str, str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks import ListedPage, RefreshedPage
+from rdfcrawl.core.records import Document, FollowUp, Record
+from rdfcrawl.core.tasks import ListedPage, PortalFile, RefreshedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.launch.verifying.values import SourceRoot
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 
 
@@ -20,13 +21,13 @@ class VerificationPlan:
     """The requests of a verification.
 
     Attributes:
-        roots: kind and URL of each source, and whether the operator has named it.
+        roots: the first request of each source.
         pages: linked pages to request.
         validators: `ETag` and `Last-Modified` of pages that were read without losses.
-        sample: listed pages to request; None: all.
+        sample: listed pages and files to request; None: all.
     """
 
-    roots: tuple[tuple[Kind, str, bool], ...] = ()
+    roots: tuple[SourceRoot, ...] = ()
     pages: tuple[str, ...] = ()
     validators: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sample: frozenset[str] | None = None
@@ -68,12 +69,12 @@ class VerifyingSpider(RdfSpider):
         """Return a conditional request for a page or a dump of the crawl.
 
         Raises:
-            SourceFault: `NOT_WANTED`: the sample lacks a listed page.
+            SourceFault: `NOT_WANTED`: the sample lacks a listed page or file.
         """
         found = await super().request_for(record)
         if found is not None or not record.kind.is_of_url or record.chain:
             return found
-        plan, is_listed = self.plan, isinstance(record.task, ListedPage)
+        plan, is_listed = self.plan, isinstance(record.task, ListedPage | PortalFile)
         if is_listed and plan.sample is not None and record.url not in plan.sample:
             raise SourceFault(Reason.NOT_WANTED, "the sample lacks it")
         headers = conditional_headers(*plan.validators.get(record.url, ("", "")))

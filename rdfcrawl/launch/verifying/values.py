@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
+
+from rdfcrawl.core.records import Kind
 
 
 class SourceKind(StrEnum):
@@ -40,6 +43,20 @@ class SourceName:
 
     kind: SourceKind
     name: str
+
+
+class SourceRoot(NamedTuple):
+    """The first request of a source.
+
+    Attributes:
+        kind: of the record, or the name of a harvester.
+        url: of the source.
+        is_named: the operator has named the source.
+    """
+
+    kind: Kind | str
+    url: str
+    is_named: bool
 
 
 @dataclass(frozen=True, slots=True, order=True)

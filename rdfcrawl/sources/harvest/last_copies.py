@@ -16,7 +16,7 @@ from rdfcrawl.core.formats import (
     TRIG,
     TURTLE,
 )
-from rdfcrawl.core.last_copies import NewCopy, http_secs
+from rdfcrawl.core.last_copies import NewCopy, date_number
 from rdfcrawl.core.records import Document, FetchedResponse
 from rdfcrawl.rdf.graphs import graph_iri
 
@@ -24,7 +24,9 @@ CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
 STORED: Final = "stored"  # table of the crawl: digest of graph -> `LastCopy`
 _KEY_BYTES: Final = 8  # a change is missed if both are equal by chance
 _END_BYTES: Final = 1024
-_HAS_NO_END: Final = frozenset({N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, HEXTUPLES})
+_HAS_NO_END: Final = frozenset(  # by name, which is hashed faster
+    each.name for each in (N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, HEXTUPLES)
+)
 
 
 def copy_key(url: str) -> str:
@@ -43,16 +45,18 @@ def new_copy(document: Document, digest: str = "", run: int = 0) -> NewCopy:
     """
     reading, modified = document.reading, document.response.last_modified
     is_page = reading.format is HTML and not reading.n_members
-    has_end = bool(reading.packings) or reading.format not in _HAS_NO_END
-    losses = not LOSSES.isdisjoint(x.reason for x in document.faults)
+    name = reading.format.name if reading.format else ""
+    has_end = bool(reading.packings) or name not in _HAS_NO_END
+    is_cut = document.is_partial
+    losses = bool(document.faults) and any(x.reason in LOSSES for x in document.faults)
     return NewCopy(
         digest=digest,
         n_quads=document.n_quads,
         is_page=is_page,
-        is_cut=document.is_partial,
-        has_losses=losses or document.is_partial,
+        is_cut=is_cut,
+        has_losses=losses or is_cut,
         has_end=has_end_tag(document.response) if is_page else has_end,
-        modified_secs=http_secs(modified) if modified else 0,
+        modified=date_number(modified) if modified else 0,
         run=document.record.change or str(run),
     )
 

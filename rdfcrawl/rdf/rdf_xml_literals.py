@@ -1,0 +1,245 @@
+"""XML literals of RDF/XML as text, by exclusive canonicalization with comments.
+
+Most literals have few and plain tags, and are canonical: tags that were seen before are
+not parsed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+from xml.parsers import expat
+
+from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
+
+START = re.compile(
+    rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
+)
+HEAD_BYTES: Final = 32 * 1024
+ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF(?=[\s>])[^<>]*+>")
+LITERAL: Final = b'parseType="Literal"'
+_PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
+_DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
+_ROOT_NAMESPACE: Final = f' xmlns:rdf="{RDF}"'.encode()
+# Content that is canonical, if its tags are.
+_PLAIN = re.compile(
+    rb"(?>[^<>&\x00-\x08\x0b\x0c\x0e-\x1f\xef]++|&(?:amp|lt|gt);"
+    rb"|<[^<>&!?\x00-\x1f\xef]++>)*+"
+)
+_TAGS = re.compile(rb"<[^<>]++>")
+_CANONICAL_TAG = re.compile(
+    rb"<(?P<name>[A-Za-z][\w.-]*+)(?: xmlns=\"(?P<namespace>[^\"\s]++)\")?+"
+    rb"(?P<attributes>(?: (?!xml)[A-Za-z][\w.-]*+=\"[^\"]*+\")*+)>"
+)
+_NAMES = re.compile(rb" ([\w.-]++)=\"[^\"]*+\"")
+_MAX_PLAIN_BYTES: Final = 64 * 1024
+_MAX_UNSEEN_BYTES: Final = 4 * 2**20
+_MAX_LITERAL_CHARS: Final = 16 * 2**20
+_MAX_REST_BYTES: Final = 4 * 2**20
+_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+
+
+class MendingNeeded(Exception):
+    """The strict parser would leave something out without an error."""
+
+
+class LiteralScreen:
+    """Writer of XML literals as text, by exclusive canonicalization with comments.
+
+    Source: RDF/XML section 7.2.17.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._content: XmlContent | None = None  # of the open literal
+        self._is_closed = False
+        self._end = re.compile(b"")
+        # Text without plain literals, which the parser sees before another one.
+        self._unseen: list[bytes] = []
+        self._n_unseen = 0
+        self._has_root = False
+        self._is_plain = False  # only the root has declared namespaces
+        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.namespace_prefixes = True
+        parser.buffer_text = True
+
+    def feed(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return the text with literals as text.
+
+        Raises:
+            MendingNeeded: not well-formed, or a literal that is too long.
+        """
+        text, self._rest = self._rest + block, b""
+        try:
+            parts = [*self._parts(text, is_last=is_last)]
+        except expat.ExpatError as error:
+            raise MendingNeeded from error
+        if len(self._rest) > _MAX_REST_BYTES:
+            raise MendingNeeded
+        return b"".join(parts)
+
+    def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
+        at = 0
+        while True:
+            if self._content is None:
+                tag = _literal_tag(text, at)
+                end = tag.start() if tag else _end_of_tags(text, at, is_last=is_last)
+                self._pass(text[at:end])
+                yield text[at:end]
+                if tag is None:
+                    self._rest = text[end:]
+                    return
+                if plain := self._plain_content(text, tag):
+                    self._unseen.append(tag[0])
+                    yield tag[0].replace(LITERAL, _DATATYPE, 1)
+                    yield _escaped(plain[0])
+                    at = tag.end() + len(plain[0])
+                    continue
+                self._see()
+                yield self._open(tag)
+                at = tag.end()
+            else:
+                found = self._end.search(text, at)
+                end = found.end() if found else max(text.rfind(b"<", at), at)
+                self._parser.Parse(text[at:end])
+                if self._content.n_chars > _MAX_LITERAL_CHARS:
+                    raise MendingNeeded
+                if self._is_closed and found:
+                    yield self._content.markup().translate(_ESCAPED).encode() + found[0]
+                    self._content = None
+                elif found is None:
+                    if is_last:
+                        raise MendingNeeded
+                    self._rest = text[end:]
+                    return
+                at = end
+
+    def _pass(self, text: bytes) -> None:
+        """Note text outside of literals."""
+        self._unseen.append(text)
+        if not self._has_root:
+            self._has_root = True
+            root = ROOT.search(text, 0, HEAD_BYTES)
+            tag = root[0] if root else b""
+            self._is_plain = _ROOT_NAMESPACE in tag and b"xmlns=" not in tag
+            text = text.replace(tag, b"", 1)
+        self._is_plain &= b"xmlns" not in text
+        if b"<!" in text:  # comments may have tags of literals
+            is_closed = text.rfind(b"<!--") < text.rfind(b"-->")
+            self._is_plain &= is_closed and text.count(b"<!") == text.count(b"<!--")
+        self._n_unseen += len(text)
+        if self._n_unseen > _MAX_UNSEEN_BYTES:
+            self._see()
+
+    def _see(self) -> None:
+        self._parser.Parse(b"".join(self._unseen))
+        self._unseen.clear()
+        self._n_unseen = 0
+
+    def _plain_content(self, text: bytes, tag: re.Match[bytes]) -> tuple[bytes] | None:
+        """Return the content of a literal that is canonical already, else None."""
+        name, start = tag["name"], tag[0]
+        if (
+            not self._is_plain
+            or b":" not in name
+            or b" rdf:" + LITERAL not in start
+            or b"xmlns" in start
+            or start.endswith(b"/>")
+        ):
+            return None
+        end = text.find(b"</%s>" % name, tag.end(), tag.end() + _MAX_PLAIN_BYTES)
+        content = text[tag.end() : end]
+        if end < 0 or not _PLAIN.fullmatch(content):
+            return None
+        tags = b"".join(_TAGS.findall(content))
+        return (content,) if not tags or _is_canonical(tags) else None
+
+    def _open(self, tag: re.Match[bytes]) -> bytes:
+        """Parse a start tag, and return the one of a typed literal in its place."""
+        parser = self._parser
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._leave
+        self._is_closed = False
+        parser.Parse(tag[0])
+        if self._content is None:  # of another namespace, or in a comment
+            parser.StartElementHandler = parser.EndElementHandler = None
+            return tag[0]
+        parser.StartElementHandler = self._content.start
+        self._end = _end_of(tag["name"])
+        if self._is_closed:
+            self._content = parser.StartElementHandler = None
+        return tag[0].replace(LITERAL, _DATATYPE, 1)
+
+    def _start(self, _name: str, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            if value == "Literal" and name.startswith(_PARSE_TYPE_NAME):
+                content = self._content = XmlContent()
+                parser = self._parser
+                parser.CharacterDataHandler = content.text
+                parser.CommentHandler = content.comment
+                parser.ProcessingInstructionHandler = content.instruction
+
+    def _leave(self, _name: str) -> None:
+        if self._content is None:
+            return
+        if self._content.depth:
+            self._content.end()
+            return
+        self._is_closed = True
+        parser = self._parser
+        parser.StartElementHandler = parser.EndElementHandler = None
+        parser.CharacterDataHandler = parser.CommentHandler = None
+        parser.ProcessingInstructionHandler = None
+
+
+def _escaped(text: bytes) -> bytes:
+    return (
+        text.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        if b"<" in text or b"&" in text
+        else text
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_canonical(tags: bytes) -> bool:
+    """Return whether tags without prefixes are balanced and canonical."""
+    open_tags: list[tuple[bytes, bytes]] = []
+    for tag in _TAGS.findall(tags):
+        namespace = open_tags[-1][1] if open_tags else b""
+        if tag.startswith(b"</"):
+            if not open_tags or open_tags.pop()[0] != tag[2:-1]:
+                return False
+            continue
+        found = _CANONICAL_TAG.fullmatch(tag)
+        if found is None or found["namespace"] == namespace:
+            return False
+        names = _NAMES.findall(found["attributes"])
+        if names != sorted(set(names)):
+            return False
+        open_tags.append((found["name"], found["namespace"] or namespace))
+    return not open_tags
+
+
+@lru_cache(maxsize=64)
+def _end_of(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"</%s\s*>" % re.escape(name))
+
+
+def _literal_tag(text: bytes, begin: int) -> re.Match[bytes] | None:
+    """Return the next start tag of an XML literal."""
+    at = begin
+    while (at := text.find(LITERAL, at)) >= 0:
+        start = text.rfind(b"<", max(begin, at - HEAD_BYTES), at)
+        found = START.match(text, start) if start >= 0 else None
+        if found and found.end() > at:
+            return found
+        at += len(LITERAL)
+    return None
+
+
+def _end_of_tags(text: bytes, begin: int, *, is_last: bool) -> int:
+    """Return where the last tag begins if it is cut, else the end."""
+    start = -1 if is_last else text.rfind(b"<", begin)
+    return start if start >= 0 and text.find(b">", start) < 0 else len(text)
