@@ -74,7 +74,7 @@ _without_language = re.compile(rb'(?<!\\)"@(?= (?:(?:<[^<>"\s]*+>|_:\S++) )?\.\n
 # The standard leaves out a relative property; contexts map others to blank nodes.
 _UNMAPPED: Final = rb"%s <(?:_:|[^<>:]*+>)" % _NODE
 _mapped_lines = re.compile(
-    rb"(?:%s[^\n]*+\n)*+((?:(?!%s)[^\n]*+\n)*+)" % (_UNMAPPED, _UNMAPPED)
+    rb"(?:%s[^\n]*+\n?)*+((?:(?!%s)(?:[^\n]++\n?|\n))*+)" % (_UNMAPPED, _UNMAPPED)
 ).findall
 # Longer words may be keywords of the same beginning: they are looked at again.
 _unknown_keyword = re.compile(
