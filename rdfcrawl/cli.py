@@ -28,7 +28,8 @@ from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
 _PACKAGES: Final = {
     "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"
-    " list page ping query rdf refresh report runspider store urldb workers",
+    " keep list page ping query rdf refresh report runspider store urldb verify"
+    " workers",
     "scrapy.commands": "check fetch parse settings shell view",
 }
 COMMANDS: Final = dict(

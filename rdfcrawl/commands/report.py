@@ -36,11 +36,6 @@ class Command(QuietCommand):
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
     ) -> int:
         """Report; return 1 if a part of the logs could not be read."""
-        from rdfcrawl.analysis.report.making import report_crawl
-        from rdfcrawl.analysis.report.writing import write_report
-        from rdfcrawl.analysis.urldb.building import build
-        from rdfcrawl.analysis.urldb.rank_building import rank
-        from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.export.selection import parse_since
         from rdfcrawl.uri import registered_domain
@@ -50,11 +45,43 @@ class Command(QuietCommand):
         begin_ms = 0 if opts.since is None else parse_since(opts.since)
         site = registered_domain(opts.site.lower()) if opts.site else None
         root = find_crawl(settings)
-        built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
-        rank(root, scratch=root)
-        folder = Path(opts.to) if opts.to else root / "report"
-        written = write_report(report_crawl(root, site, begin_ms), folder)
-        sys.stdout.write(f"{written[0]}\n")
-        for damage in built.damages:
+        folder = Path(opts.to) if opts.to else None
+        page, damages = make_report(settings, root, folder, site, begin_ms)
+        sys.stdout.write(f"{page}\n")
+        for damage in damages:
             sys.stderr.write(f"{program()}: report: {damage}\n")
-        return int(bool(built.damages))
+        return int(bool(damages))
+
+
+def make_report(
+    settings: BaseSettings,
+    root: Path,
+    folder: Path | None = None,
+    site: str | None = None,
+    begin_ms: int = 0,
+) -> tuple[Path, tuple[str, ...]]:
+    """Write the report of a crawl; return its page, and the damages of the logs.
+
+    Args:
+        settings: of the crawl.
+        root: folder of the crawl.
+        folder: of the report; None: in that of the crawl.
+        site: only this registered domain.
+        begin_ms: leave out what was seen before, Unix time.
+
+    Raises:
+        ConfigError: nothing was stored, or the URL database is damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    from rdfcrawl.analysis.report.making import report_crawl
+    from rdfcrawl.analysis.report.writing import write_report
+    from rdfcrawl.analysis.urldb.building import build
+    from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+
+    built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
+    rank(root, scratch=root)
+    written = write_report(
+        report_crawl(root, site, begin_ms), folder or root / "report"
+    )
+    return written[0], built.damages

@@ -40,7 +40,7 @@ _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is ski
 _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
 _MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
 _IRI: Final = (
-    rb"<(?:https?://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"<(?>https?://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
     rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//)))%s%s(?:#%s%s)?+>"
     % (_CHARS, _MORE, _CHARS, _MORE)
 )

@@ -449,9 +449,10 @@ class DocumentParser:
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements of N3 with keywords; None for other N3."""
-        if not self._text.gather(RDFLIB_BYTES) or not _KEYWORDS.search(
-            self._text.source.data or b""
-        ):
+        if not self._text.gather(RDFLIB_BYTES):
+            return None
+        data = self._text.source.data or b""
+        if b"@keywords" not in data or not _KEYWORDS.search(data):
             return None
         from rdfcrawl.rdf.n3 import has_logic
         from rdfcrawl.rdf.rdflib_reading import read_with_rdflib

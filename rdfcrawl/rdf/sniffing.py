@@ -101,6 +101,10 @@ _TRIG_START = re.compile(
     rb"%s(?:(?i:graph)\s+)?(?:%s)?\s*\{\s*%s\s+(?:a\s|%s)"
     % (_COMMENTS, _IRI_OR_BLANK, _IRI_OR_BLANK, _IRI)
 )
+_LATE_STATEMENT = re.compile(
+    rb"\n[ \t]*+(?:_:\w++|<[A-Za-z][\w+.-]*+:[^\s<>\"]*+>)[ \t]++"
+    rb"<[A-Za-z][\w+.-]*+:[^\s<>\"]*+>[ \t]++[<_\"]"
+)
 _ABSOLUTE_START = re.compile(
     rb"%s(?:_:|<[A-Za-z][\w+.-]*+:)[^\s<>\"]*+>?+\s*+(?!\{)"
     rb"[^\r\n]*+(?<![;,])(?:[\r\n]|\Z)" % _COMMENTS
@@ -135,6 +139,8 @@ _RDF_JSON_START = re.compile(
     rb'\s*\{\s*"[^"\s]*"\s*:\s*\{\s*"[A-Za-z][^"\s]*"\s*:\s*\[\s*\{'
     rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
 )
+_RDF_JSON_VALUE = re.compile(rb'[{,]\s*+"type"\s*+:\s*+"(?:uri|literal|bnode)"')
+_LATE_ROOT = re.compile(rb"(?>[^<!?]++|<(?!!|\?)(?![\w.-]*+:?RDF\s))*+<[\w.-]*+:?RDF\s")
 _JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
 # A line with an array of six strings, the first two not empty
 _HEXTUPLE = re.compile(
@@ -290,7 +296,7 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
-    if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
+    if actual is HTML and _is_behind_message(claimed, head):
         return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
         is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
@@ -313,9 +319,15 @@ def _is_nearly_json_ld(decision: FormatDecision, head: bytes, media_type: str) -
     return key is not None and not _PAGE_MARK.search(head[: key.start()].lower())
 
 
-def _is_text_of_rdf(head: bytes) -> bool:
-    """Return whether tags of HTML are terms, or a message before Turtle."""
-    return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
+def _is_behind_message(claimed: formats.Format, head: bytes) -> bool:
+    """Return whether tags of HTML are terms, or a message before the claimed format."""
+    if claimed is formats.RDF_JSON:
+        return _RDF_JSON_VALUE.search(head) is not None
+    if claimed is formats.RDF_XML:
+        root = _LATE_ROOT.match(head)
+        return root is not None and not _PAGE_MARK.search(root[0].lower())
+    is_turtle = _RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head)
+    return claimed.family == "text" and bool(is_turtle or _LATE_STATEMENT.search(head))
 
 
 def _is_sure(
@@ -346,7 +358,9 @@ def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
             return _xml_root(head)[0] in _OTHER_ROOTS
         if claimed.family == "json":  # comments may be long
             return _XML_ROOT.match(head) is not None
-        return claimed.family != "html" and _XML_START.match(head) is not None
+        if claimed.family == "html" or _is_behind_message(claimed, head):
+            return False
+        return _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 
 

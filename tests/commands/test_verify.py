@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 Found = set[tuple[str, str]]
+LASTING = ("tagged", "broken", "private")  # pages that never change
 
 
 @pytest.fixture
@@ -98,6 +99,8 @@ class PlantedSite(Site):
             if request.headers.get("if-none-match") == tag
             else self._loopback.response(body, ETag=tag)
         )
+        self.server.pages["/p/broken"] = self._loopback.response(status="500 Down")
+        self.put("/robots.txt", b"User-agent: *\nDisallow: /p/private", "text/plain")
         self.dump("first")
         self.list("same", "changed", "gone", "dropped", "moved", "other", "down")
 
@@ -110,7 +113,7 @@ class PlantedSite(Site):
 
     def list(self, *names: str) -> None:
         """Serve the sitemap."""
-        rows = [f"<loc>{self.at(f'/p/{name}')}</loc>" for name in (*names, "tagged")]
+        rows = [f"<loc>{self.at(f'/p/{name}')}</loc>" for name in (*names, *LASTING)]
         body = urlset(rows, extra=dataset(self, "dump.nt"))
         self.put("/sitemap.xml", body, "application/xml")
 

@@ -214,7 +214,9 @@ class SiteComparison:
         elif now.http_status in _GONE:
             found = MatchVerdict.SURPLUS, f"status {now.http_status}"
         elif now.status == "FAILED":
-            return MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "no response"
+            found = MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "no response"
+            if url not in self._held.last:
+                return found
         elif now.status == "REDIRECTED":
             found = MatchVerdict.STALE, "it redirects to another host"
         else:

@@ -376,8 +376,7 @@ class DocumentReading:
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
         elif not self._is_member and _is_mislabelled(job.media_type, page):
-            detail = f"a page that was served as {job.media_type}"
-            self._log.note(Reason.REPAIRED, detail, apart=True)
+            self._note_label(page)
         reservations = PageReservations(
             *(job.reservations, job.reservation_policy),
             at_secs=job.at_secs,
@@ -418,6 +417,13 @@ class DocumentReading:
         outcome.extracted.update(reading.extracted)  # adds the numbers
         if self._facts is not None and not self._is_member and not page.is_json:
             self._facts.add_page(page)
+
+    def _note_label(self, page: ParsedPage) -> None:
+        detail = f"a page that was served as {self._job.media_type}"
+        if scan(page.lower):
+            self._log.note(Reason.REPAIRED, detail, apart=True)
+        elif formats.format_of_media_type(self._job.media_type):
+            self._log.note(Reason.UNSUPPORTED_FORMAT, detail)
 
     def _note_as_before(self, page: ParsedPage) -> None:
         """Log the faults of the first reading again, which affect the statements."""
@@ -530,13 +536,12 @@ _OF_PAGES: Final = frozenset({"", "application/octet-stream", "binary/octet-stre
 
 
 def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
-    """Return whether a page with structured data was served as something else."""
+    """Return whether a page was served as something else."""
     essence = media_type.partition(";")[0].strip().lower()
     declared = formats.format_of_media_type(essence)
     is_usual = essence.endswith("xml") and declared is None
-    if declared is formats.HTML or is_usual or essence in _OF_PAGES or page.is_json:
-        return False
-    return bool(scan(page.lower))
+    is_page = declared is formats.HTML or is_usual or essence in _OF_PAGES
+    return not (is_page or page.is_json)
 
 
 def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:

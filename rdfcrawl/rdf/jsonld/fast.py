@@ -72,7 +72,10 @@ _VALUE: Final = rb'(?:%s|"(?:[^"\\\n]|\\.)*+"(?:@[^"<>\n]*?|\^\^%s)?)' % (_NODE,
 _lines = re.compile(rb"(?:%s %s %s(?: %s)? \.\n)*+" % (_NODE, _IRI, _VALUE, _NODE))
 _without_language = re.compile(rb'(?<!\\)"@(?= (?:(?:<[^<>"\s]*+>|_:\S++) )?\.\n)').subn
 # The standard leaves out a relative property; contexts map others to blank nodes.
-_is_unmapped = re.compile(rb"%s <(?:_:|[^<>:]*+>)" % _NODE).match
+_UNMAPPED: Final = rb"%s <(?:_:|[^<>:]*+>)" % _NODE
+_mapped_lines = re.compile(
+    rb"(?:%s[^\n]*+\n)*+((?:(?!%s)[^\n]*+\n)*+)" % (_UNMAPPED, _UNMAPPED)
+).findall
 # Longer words may be keywords of the same beginning: they are looked at again.
 _unknown_keyword = re.compile(
     r'"@(?!(?:id|type|value|context|graph|language|container|vocab|list|set|reverse'
@@ -157,8 +160,7 @@ def _checked(block: bytes, log: FaultLog, *, is_late: bool = False) -> bytes:
     """
     lines = canonical(block, has_graphs=True)
     if lines is None:
-        mapped = (x for x in block.split(b"\n") if not _is_unmapped(x))
-        block = b"\n".join(mapped)
+        block = b"".join(_mapped_lines(block))
         lines = canonical(block, has_graphs=True)
     if lines is not None:
         return lines

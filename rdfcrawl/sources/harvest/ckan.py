@@ -55,6 +55,7 @@ from rdfcrawl.sources.ckan.targets import (
 )
 from rdfcrawl.sources.ckan.values import since_for_next
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.document_discovery import FoundSources
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.options import ObeyRobots
 from rdfcrawl.sources.harvest.portal_files import FileClaim, PortalFiles
@@ -139,7 +140,8 @@ class CkanHarvester(Harvester):
         if outcome is not None:
             n_documents = 0
             files = PortalFiles(self._context, _key_of(portal))
-            async for each in _documents(outcome, document, portal, files):
+            sources = FoundSources(self._context)
+            async for each in _documents(outcome, document, portal, files, sources):
                 n_documents += 1
                 yield each
             async for follow_up in self._take(outcome, document, portal, files, log):
@@ -362,9 +364,13 @@ def _key_of(portal: PortalAddress) -> str:
 
 
 async def _documents(
-    outcome: CkanOutcome, page: Document, portal: PortalAddress, files: PortalFiles
+    outcome: CkanOutcome,
+    page: Document,
+    portal: PortalAddress,
+    files: PortalFiles,
+    sources: FoundSources,
 ) -> AsyncIterator[Document]:
-    """Yield the datasets of a page, and tombstones; take their files."""
+    """Yield the datasets of a page, and tombstones; take their files and sources."""
     for group in in_batches(outcome.packages, _DECODED):
         contents = {
             url: content
@@ -374,7 +380,13 @@ async def _documents(
         claims = {url: _files_of(x, portal) for url, x in contents.items()}
         due = await files.listed(claims, page.record)
         for url, content in contents.items():
-            parts = _dataset(content, url, page.record, portal, due[url])
+            others = [
+                FollowUp(_record(each.url, each.kind, page.record, url))
+                for each in iter_targets(content, portal)
+                if each.kind in FETCHED and not _is_file(each)
+            ]
+            await sources.note(x for x in others if x.record.kind.is_source)
+            parts = _dataset(content, url, portal, [*due[url], *others])
             # Only its distributions are data to follow; other URLs are facts.
             yield page.part(url, parts, is_followed=False)
     gone = [document_url({"id": each}, portal) for each in outcome.deleted]
@@ -407,20 +419,16 @@ def _is_file(target: DatasetTarget) -> bool:
 async def _dataset(
     content: dict[str, Any],
     url: str,
-    record: Record,
     portal: PortalAddress,
-    files: Sequence[FollowUp],
+    follow_ups: Sequence[FollowUp],
 ) -> AsyncIterator[HarvestedPart]:
-    """Yield the statements about a dataset, its files, and records for the rest."""
+    """Yield the statements about a dataset, and records for its distributions."""
     log = FaultLog()
     statements = iter_statements(content, portal, log)
     async for part in iter_quads(statements, url, log):
         yield part
-    for file in files:
-        yield file
-    for target in iter_targets(content, portal):
-        if target.kind in FETCHED and not _is_file(target):
-            yield FollowUp(_record(target.url, target.kind, record, url))
+    for follow_up in follow_ups:
+        yield follow_up
 
 
 def _page(

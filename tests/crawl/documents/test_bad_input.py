@@ -68,7 +68,7 @@ FAULTS = {
     "/garbage/untyped": {Reason.UNKNOWN_FORMAT},
     "/png": {Reason.UNSUPPORTED_FORMAT},
     "/html": set[Reason](),
-    "/html/as-turtle": set[Reason](),
+    "/html/as-turtle": {Reason.UNSUPPORTED_FORMAT},
     "/json": {Reason.UNSUPPORTED_FORMAT},
     "/turtle/broken": {Reason.BAD_TERM},
     "/xml/broken": {Reason.SYNTAX},

@@ -198,3 +198,17 @@ def test_portal_that_fails_loses_no_files(
     site.file("/f/a", "second")
     last = site.texts(site.harvest(commands, folder=folder))
     assert last == {"f/a": "second", "f/b": "first"}
+
+
+def test_endpoints_of_unchanged_datasets_are_requested_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset with an endpoint is unchanged, each run requests the endpoint."""
+    site = CkanSite(loopback, "127.20.31.6")
+    site.dataset("endpoint", {"url": site.at("/sparql"), "format": "SPARQL"})
+    site.dataset("new", metadata_modified="2024-03-01T00:00:00.000000")
+    folder = commands.folder()
+    for _ in range(2):
+        n_asked = len(site.asked())
+        site.harvest(commands, folder=folder)
+        assert "/sparql" in site.asked_since(n_asked)

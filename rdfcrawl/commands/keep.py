@@ -1,0 +1,97 @@
+"""`scrapy keep`: one command that crawls a site, and later keeps it up to date."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.commands.crawl import Command as CrawlCommand
+from rdfcrawl.core.console import add_number, fail
+
+if TYPE_CHECKING:
+    import argparse
+
+_SPIDER: Final = "linkeddata"
+_ARGUMENTS: Final = {"scope": "host", "follow": "abox,hyperlink", "harvest": "all"}
+_not_of_names: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_CHARS: Final = 100  # of `CRAWL_ID`
+
+
+class Command(CrawlCommand):
+    """Crawl a site by all that it offers, or look for changes; then report.
+
+    The exit code is that of the crawl.
+    """
+
+    def syntax(self) -> str:
+        """Return the synopsis after the command's name."""
+        return "[options] SITE"
+
+    def short_desc(self) -> str:
+        """Return one line for `scrapy -h`."""
+        return "Crawl a site, or look for its changes since, and report"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add budgets to the options of `crawl`."""
+        super().add_options(parser)
+        add_number(
+            parser,
+            "--max-requests",
+            least=1,
+            metavar="N",
+            default=0,
+            help="stop after N documents; the next command continues",
+        )
+        add_number(
+            parser,
+            "--max-secs",
+            least=1,
+            metavar="SECS",
+            default=0,
+            help="stop after so much time; the next command continues",
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options, and name crawl and arguments by the site."""
+        if len(args) != 1:
+            fail("keep: name one site: a host, or a URL of it")
+        super().process_options([_SPIDER], opts)
+        url = args[0] if "://" in args[0] else f"https://{args[0]}/"
+        opts.spargs = {"seeds": url, **_ARGUMENTS, **opts.spargs}
+        if self.settings is None:
+            return
+        # The operator names the site, and so a portal there.
+        for name, value in {"CRAWL_ID": _crawl_id(url), "CKAN_ROBOTS": "never"}.items():
+            self.settings.set(name, value, "command")
+        budgets = {"ITEMCOUNT": opts.max_requests, "TIMEOUT": opts.max_secs}
+        for name, most in budgets.items():
+            if most:
+                self.settings.set(f"CLOSESPIDER_{name}", most, "cmdline")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Crawl, then report; print one line."""
+        super().run([_SPIDER], opts)
+        settings = self.settings
+        if settings is None or self.exitcode == 2:
+            return
+        from rdfcrawl.commands.report import make_report
+        from rdfcrawl.core.errors import ConfigError
+        from rdfcrawl.stores.crawl_folder import find_crawl
+
+        outcome = {0: "kept", 1: "not finished"}.get(self.exitcode, "finished")
+        try:
+            page, _ = make_report(settings, find_crawl(settings))
+            sys.stdout.write(f"{args[0]}: {outcome}; report: {page}\n")
+        except (ConfigError, OSError) as error:
+            sys.stdout.write(f"{args[0]}: {outcome}; no report: {error}\n")
+
+
+def _crawl_id(url: str) -> str:
+    """Return a name for the crawl of a site.
+
+    >>> _crawl_id("https://data.example.org:8080/a?b")
+    'data.example.org_8080'
+    """
+    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
+    return _not_of_names.sub("_", host)[:_MOST_CHARS]
