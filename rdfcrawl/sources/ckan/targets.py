@@ -178,7 +178,10 @@ def iter_targets(
         )
         if not is_own_page:
             first = found.get(target.url)
-            found[target.url] = first.merged(target) if first else target
+            if first and first.kind not in FETCHED:  # another resource may be RDF
+                found[target.url] = target.merged(first)
+            else:
+                found[target.url] = first.merged(target) if first else target
     yield from found.values()
 
 

@@ -102,6 +102,8 @@ def test_the_targets_of_a_dataset() -> None:
         "resources": [
             {"url": f"{H}/a.ttl#x", "format": "TTL"},
             {"url": f"{H}/a.ttl", "format": ""},
+            {"url": f"{H}/two", "format": "CSV"},
+            {"url": f"{H}/two", "format": "RDF"},
             {"url": f"{own}/resource/1/download/b.nt", "format": "NT"},
             {"url": own, "format": "HTML"},
             {"url": "https://data.example/api/3/action/package_show?id=a"},
@@ -127,6 +129,7 @@ def test_the_targets_of_a_dataset() -> None:
     found = [(one.url, one.kind) for one in iter_targets(package, PORTAL)]
     assert found == [
         (f"{H}/a.ttl", K.DUMP),
+        (f"{H}/two", K.DUMP),
         (f"{own}/resource/1/download/b.nt", K.DUMP),
         (f"{H}/packed.zip", K.DUMP),
         (f"{H}/p.csv", K.FILE),
