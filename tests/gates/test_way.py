@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
     SEED: (77, 22),
-    "StoreTee.__anext__": (113, 24),
+    "StoreTee.__anext__": (114, 24),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 6),
     ENTRY: (119, 35),
