@@ -53,6 +53,7 @@ _SWITCHES: Final = (
     ("--by-host", "a file for each host"),
     ("--latest", "the latest version of each document (default)"),
     ("--all-versions", "all versions of each document that are in the log"),
+    ("--descriptions", "with descriptions of SPARQL endpoints by themselves"),
 )
 
 
@@ -219,6 +220,7 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             graphs=tuple(opts.graphs),
             since_ms=0 if opts.since is None else parse_since(opts.since),
             has_all_versions=opts.all_versions,
+            has_descriptions=opts.descriptions,
             is_once=is_once,
         ),
         item_class=getattr(opts, "class"),

@@ -153,7 +153,19 @@ class LinkedIris(NamedTuple):
     iris: frozenset[bytes]
 
 
-HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris"
+class RowCounts(NamedTuple):
+    """Rows of a partition of an endpoint; it is in the provenance of a response.
+
+    Attributes:
+        wanted: by the endpoint's own count; negative if unknown.
+        read: rows that were read.
+    """
+
+    wanted: int
+    read: int
+
+
+HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris | RowCounts"
 """Part of a document from a harvester: a chunk of N-Quads, or another value."""
 
 
@@ -290,6 +302,7 @@ class Document:
         is_changed: an earlier run has stored other statements.
         is_deleted: the source reports its deletion; its statements are deleted.
         is_doubtful: it is not stored, since it is worse than the last good copy.
+        row_counts: of the partitions of an endpoint that it completes.
         withdrawn: URLs of other documents that no source has any more; their statements
             are deleted after it is processed.
         replaced: another document, whose statements were deleted since its page has
@@ -322,6 +335,7 @@ class Document:
     is_deleted: bool = False
     is_doubtful: bool = False
     replaced: str = ""
+    row_counts: tuple[RowCounts, ...] = ()
     withdrawn: tuple[str, ...] = ()
     facts: DocumentFacts = NO_FACTS
     faults: list[Fault] = field(default_factory=list)

@@ -24,8 +24,8 @@ from rdfcrawl.core.records import (
     DocumentFacts,
     Kind,
     Member,
-    ReadResult,
     Record,
+    RowCounts,
 )
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
@@ -121,8 +121,8 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
         parts.append(_redirects((*record.chain, *document.response.requested), name))
     if document.reading.extracted:
         parts.append(_extracted(document.reading.extracted, name))
-    if document.reading.n_members:
-        parts.append(_members(document.reading, name))
+    if document.reading.n_members or document.row_counts:
+        parts.append(_members(document, name))
     if has_lookalike(document.url):
         parts.append(f'<{name}> <{RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
@@ -320,7 +320,11 @@ def _parts(
     )
 
 
-def _members(reading: ReadResult, activity: str) -> str:
+def _members(document: Document, activity: str) -> str:
+    """Return the members of an archive, or the partitions of an endpoint."""
+    reading = document.reading
+    if document.row_counts:
+        return _parts(activity, "rows", document.row_counts, _rows)
     count = f'<{activity}> <{RC}members> "{reading.n_members}{_INTEGER_END}'
     return _parts(activity, "member", reading.members, _member) + count
 
@@ -403,6 +407,13 @@ def _reservations(reservations: Reservations, activity: str) -> str:
         for signal in reservations.signals
     ]
     return "".join(parts)
+
+
+def _rows(rows: RowCounts, name: str) -> str:
+    return (
+        f'<{name}> <{RC}wanted> "{rows.wanted}{_INTEGER_END}'
+        f'<{name}> <{RC}read> "{rows.read}{_INTEGER_END}'
+    )
 
 
 def _fault(fault: Fault, name: str) -> str:

@@ -23,6 +23,7 @@ Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 
 CRAWL_NAMES: Final = "urn:rdfcrawl:"  # reserved for the crawl, for example provenance
 
+_SERVICE: Final = "#service"
 _MAX_KNOWN = 4096  # graph names cached
 
 # Canonical N-Quads without a graph; literals contain no line feed.
@@ -68,6 +69,16 @@ def graph_iri(url: str) -> str:
         return iri
     digest = blake2b(url.encode(errors="surrogatepass"), digest_size=16).hexdigest()
     return f"{CRAWL_NAMES}document:{digest}"
+
+
+def service_graph(endpoint: str) -> str:
+    """Return the name of the description that an endpoint gives of itself."""
+    return f"{endpoint}{_SERVICE}"
+
+
+def is_service_graph(name: str) -> bool:
+    """Return whether a name is from `service_graph`."""
+    return name.endswith(_SERVICE)
 
 
 def is_crawls(name: str) -> bool:

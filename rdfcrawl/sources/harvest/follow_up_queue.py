@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import Fault
-from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
+from rdfcrawl.core.records import (
+    Document,
+    FollowUp,
+    HarvestedPart,
+    LinkedIris,
+    RowCounts,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
@@ -77,6 +83,8 @@ class HarvestedChunks:
                 await queue.put(part, document)
             elif isinstance(part, Fault):
                 document.faults.append(part)
+            elif isinstance(part, RowCounts):
+                document.row_counts += (part,)
             else:
                 await queue.put_links(part, document)
         await queue.flush(document)

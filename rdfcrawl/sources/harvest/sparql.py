@@ -18,7 +18,6 @@ from typing import Final
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.namespaces import RC, XSD
 from rdfcrawl.core.records import (
     Document,
     FollowUp,
@@ -26,12 +25,12 @@ from rdfcrawl.core.records import (
     Kind,
     LinkedIris,
     Record,
+    RowCounts,
     Urgency,
 )
 from rdfcrawl.core.source_tasks import Payload, SourceTask, SparqlPing, SparqlTask
 from rdfcrawl.downloader.client import HttpRequest
-from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.rdf.graphs import service_graph
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
@@ -153,7 +152,8 @@ class SparqlHarvester(Harvester):
         An empty one does not replace one that had statements: that is left to the end
         of the harvest, which judges all of them.
         """
-        record, url = document.record, _name(document.record)
+        record = document.record
+        url = service_graph(record.url) if _is_description(step) else _name(record)
         reading = self._harvest(record).read(_untried(step), _response_of(document))
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
         result, chunks = SparqlResult(step, url, cut), iter(reading)
@@ -247,10 +247,8 @@ class SparqlHarvester(Harvester):
             yield chunk
         if result.n_quads:
             await self._note(document.record, "has_data")
-        checks = _checks(document.record, result.url, reading.outcome)
-        if text := "".join(checks).encode():
-            result.has_checks = True
-            yield text
+        for check in reading.outcome.checks:
+            yield RowCounts(check.want, check.got)
         for fault in reading.faults:
             yield fault
         result.faults = [*result.faults, *reading.faults]
@@ -280,7 +278,7 @@ class SparqlHarvester(Harvester):
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
             await self._note(record, "is_lossy")
-        if result.n_quads or result.has_checks:
+        if result.n_quads:
             await state.keep(result.url, result.n_data)
         following = await self._following(record, steps, result.n_data)
         if doubt := await state.doubt():
@@ -397,7 +395,6 @@ class SparqlResult:
     url: str
     faults: list[Fault]
     n_quads: int = 0
-    has_checks: bool = False
 
     @property
     def n_data(self) -> int:
@@ -463,15 +460,3 @@ def _mark(step: Payload | None) -> str:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _checks(record: Record, url: str, outcome: SparqlOutcome) -> Iterator[str]:
-    """Yield statements about the expected and actual rows of each partition."""
-    graph = iri(graph_iri(url))
-    for number, check in enumerate(outcome.checks):
-        node = iri(f"{graph_iri(url)}.{number}")
-        for name, value in (("wanted", check.want), ("read", check.got)):
-            text = literal(str(value), datatype=f"{XSD}integer")
-            yield statement(node, iri(f"{RC}{name}"), text, graph)
-        endpoint = iri(graph_iri(record.url))
-        yield statement(node, iri(f"{RC}partitionOf"), endpoint, graph)

@@ -15,6 +15,7 @@ from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.graphs import service_graph
 from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.queries import MAX_KEY_CHARS
@@ -225,7 +226,7 @@ class ResponseReader:
             reading = parse(
                 response.body,
                 url=endpoint,
-                graph=f"{endpoint}#service",
+                graph=service_graph(endpoint),
                 media_type=response.media_type,
                 limits=limits,
             )

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.rdf.graphs import is_service_graph
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
@@ -87,6 +88,7 @@ class DocumentSelection:
         graphs: names of graphs, with `*` for any characters; empty for all graphs.
         since_ms: leave out versions fetched earlier; Unix time in ms.
         has_all_versions: not only the latest version of each document.
+        has_descriptions: with those of endpoints by themselves (`service_graph`).
         is_once: write the statements that several documents share once; ignored with
             `has_all_versions` or `graphs`.
     """
@@ -95,6 +97,7 @@ class DocumentSelection:
     graphs: tuple[str, ...] = ()
     since_ms: int = 0
     has_all_versions: bool = False
+    has_descriptions: bool = False
     is_once: bool = False
 
     def iter_documents(
@@ -114,6 +117,8 @@ class DocumentSelection:
     def _chosen(self, log: CrawlLog, scratch: Path | None) -> Iterator[LogDocument]:
         for document in self._versions(log, scratch):
             if document.is_tombstone or document.version_ms < self.since_ms:
+                continue
+            if is_service_graph(document.graph) and not self.has_descriptions:
                 continue
             if not self.hosts or self.hosts.covers(document.graph):
                 yield document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -11,6 +12,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.messages import text_response
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.stores.log.crawl_log import iter_latest
+from tests.support.command_forks import scrapy
 from tests.support.sparql_services import Servers, sparql_servers
 from tests.support.sparql_stores import iter_store
 
@@ -90,12 +92,38 @@ def test_every_statement_comes_back(
     assert stored(result, node.endpoint_url) == canonical(node.quads())
 
 
+def test_bookkeeping_is_no_data(
+    commands: Commands, web: LocalWeb, tmp_path: Path
+) -> None:
+    """If an endpoint counts and describes itself, then exports have its data only."""
+    node = web.start(EndpointOptions(n_triples=300, n_named=2, has_default=True))
+    result = harvest(
+        commands,
+        node.endpoint_url,
+        STORES=json.dumps({f"oxigraph:{tmp_path / 'store'}": {}}),
+    )
+    assert result.code == 0, result.stderr
+    assert result.ask("?a rc:rows/rc:read ?x .")
+    data = {*node.graphs, f"{node.endpoint_url}#default"}
+    described = data | {f"{node.endpoint_url}#service"}
+    for words, wanted in (((), data), (("--descriptions",), described)):
+        path = tmp_path / f"{len(words)}.nq"
+        folder = f"-sCRAWL_DIR={result.folder.parent}"
+        done = scrapy("export", folder, "--to", str(path), *words)
+        assert done.returncode == 0, done.stderr
+        graphs = {str(quad.graph_name)[1:-1] for quad in ox.parse(path=str(path))}
+        assert graphs == wanted
+    store = ox.Store.read_only(str(tmp_path / "store"))
+    followed = {str(graph)[1:-1] for graph in store.named_graphs()}
+    assert {each for each in followed if not each.startswith("urn:")} == data
+
+
 def test_graphs_may_be_chosen(commands: Commands, web: LocalWeb) -> None:
     """If graphs are named, then these are taken and no others."""
     node = web.start(EndpointOptions(n_triples=300, n_named=3, has_default=True))
     chosen = node.graphs[0]
     result = harvest(commands, node.endpoint_url, graphs=chosen)
-    graphs = {g for g in result.graphs if "#answer-" not in g}
+    graphs = result.graphs
     assert chosen in graphs
     assert not graphs & {*node.graphs[1:]}
 
