@@ -175,8 +175,11 @@ class SparqlHarvester(Harvester):
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
         harvest = self._harvest(document.record)
-        is_early = step.step in _ASKED_OTHERWISE
-        failure = _failure(document) if is_early or _may_be_slow(step) else _SILENT
+        failure = _failure(document)
+        # An endpoint that has never answered is not asked again for being silent.
+        is_known = failure != SparqlFailure.TIMEOUT and step.step in _ASKED_OTHERWISE
+        if not (is_known or _may_be_slow(step)):
+            failure = _SILENT
         outcome = harvest.failed(_untried(step), failure)
         faults = outcome.log.all()
         result = SparqlResult(step, document.url, [*document.faults, *faults])
