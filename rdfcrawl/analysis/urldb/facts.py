@@ -23,6 +23,12 @@ from rdfcrawl.analysis.measures.uri_facts import (
 )
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import RankScore
+from rdfcrawl.core.tasks import (
+    ListedPage,
+    RefreshedPage,
+    RequestTask,
+    RevisitedPage,
+)
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.terms import whole_number
@@ -53,7 +59,9 @@ _REFUSALS: Final = frozenset(
     )
 )
 _LEADERS: Final = frozenset({"parent", "source"})  # documents that led to a fetch
-_PAGE_TASKS: Final = frozenset({"revisited", "request"})
+_PAGE_TASKS: Final = frozenset(
+    each.TAG for each in (ListedPage, RefreshedPage, RevisitedPage, RequestTask)
+)
 MAX_CLUSTERED: Final = 100_000
 """Maximum number of URLs of a domain that are searched for duplicates, in memory."""
 _UNKNOWN: Final = PageContent(minima=array("I"))

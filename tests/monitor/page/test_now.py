@@ -68,7 +68,7 @@ def hostile(commands: Commands, loopback: Loopback) -> str:
     """Return the URL of the page of a crawl whose URIs and faults are code."""
     server = loopback()
     code = '/"><script>fail()</script>'
-    syntax = b"<> <urn:x:p> <script>alert(1)</script> <img src=x onerror=alert(1)> ."
+    syntax = b'<> <urn:x:p> "<script>alert(1)</script> <img src=x onerror=alert(1)> .'
     server.pages["*"] = loopback.response(syntax)
     result = commands.crawl([server.url(code)])
     assert result.code == 0, result.stderr
@@ -78,7 +78,7 @@ def hostile(commands: Commands, loopback: Loopback) -> str:
 
 
 def _faults(url: str) -> str:
-    with urlopen(f"{url}/faults?reason=syntax", timeout=30) as answer:
+    with urlopen(f"{url}/faults?reason=bad_term", timeout=30) as answer:
         text: str = answer.read().decode()
     return text.partition("<main")[2].partition("<tbody")[2]
 
