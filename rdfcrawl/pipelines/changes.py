@@ -42,9 +42,12 @@ class DocumentDigest:
 
 def may_be_revisited(document: Document) -> bool:
     """Return whether a later run may request the document again."""
+    return document.record.depth == 0 or _is_requested_again(document)
+
+
+def _is_requested_again(document: Document) -> bool:
     record = document.record
-    is_again = record.kind.is_source or bool(record.task or record.change)
-    return is_again or record.depth == 0
+    return record.kind.is_source or bool(record.task or record.change)
 
 
 class StoredCopies:
@@ -57,6 +60,7 @@ class StoredCopies:
     def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
         self._written: dict[str, str] = {}  # since the last flush
+        self._seeds: set[str] = set()  # of these, only of interest if there is room
 
     @property
     def run(self) -> int:
@@ -129,7 +133,10 @@ class StoredCopies:
 
     def note(self, document: Document, new: NewCopy) -> None:
         """Remember a document that was written to the store."""
-        self._written[copy_key(document.url)] = new.kept().text()
+        key = copy_key(document.url)
+        self._written[key] = new.kept().text()
+        if not _is_requested_again(document):
+            self._seeds.add(key)
 
     async def forget(self, document: Document) -> None:
         """Forget the copy of a document that is deleted."""
@@ -143,9 +150,17 @@ class StoredCopies:
         return written
 
     async def put(self, written: dict[str, str]) -> None:
-        """Store the copies of documents that are on disk."""
-        if written:
-            await self._put(written)
+        """Store the copies of documents that are on disk.
+
+        Those of seeds are left out while Redis is full, as a crawl goes on then.
+        """
+        seeds = {key: written[key] for key in self._seeds & written.keys()}
+        self._seeds -= seeds.keys()
+        if rest := {key: text for key, text in written.items() if key not in seeds}:
+            await self._put(rest)
+        if seeds:
+            state_store = self._spider.joined().state_store
+            await state_store.put_unless_full(CRAWL, STORED, seeds)
 
     async def _put(self, entries: dict[str, str]) -> None:
         await self._spider.joined().state_store.put(CRAWL, STORED, entries)

@@ -26,6 +26,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
+from redis.exceptions import RedisError
+
+from rdfcrawl.frontier.redis.errors import is_full
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, in_batches
 from rdfcrawl.uri.hosts import origin_of
 
@@ -88,6 +91,21 @@ class StateStore:
         name = self._name(source, table)
         for group in in_batches(entries.items(), _AT_ONCE):
             await self._do("hset", name, mapping=dict(group))
+
+    async def put_unless_full(
+        self, source: str, table: str, entries: Mapping[str, str]
+    ) -> None:
+        """Set entries, unless Redis has no memory for them."""
+        name = self._name(source, table)
+
+        async def put() -> None:
+            try:
+                await self._redis.hset(name, mapping=dict(entries))
+            except RedisError as error:
+                if not is_full(error):
+                    raise
+
+        await self._persistent(_USE, put)
 
     async def put_up_to(
         self, source: str, table: str, entries: Mapping[str, str], most: int
