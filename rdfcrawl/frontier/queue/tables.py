@@ -100,7 +100,7 @@ class StateStore:
 
         async def put() -> None:
             try:
-                await self._redis.hset(name, mapping=dict(entries))
+                await self._redis.hset(name, mapping=cast("Any", dict(entries)))
             except RedisError as error:
                 if not is_full(error):
                     raise
