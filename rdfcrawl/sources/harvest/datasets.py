@@ -336,6 +336,18 @@ class DatasetRegistry:
                 return False
         return has_any
 
+    async def graphs_in(self, endpoint: str) -> set[tuple[str, ...]]:
+        """Return the graphs of an endpoint that datasets have, by dataset."""
+        names = [name async for name, _ in self._store.entries(endpoint, _SERVED)]
+        datasets = await self._store.gather(map(self.known, names))
+        return {
+            way.graphs
+            for each in datasets
+            if each is not None
+            for way in each.ways
+            if way.way is AccessMethod.SPARQL and endpoint in way.urls
+        }
+
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
         return await self._descriptions.known(name)

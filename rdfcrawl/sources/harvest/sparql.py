@@ -55,6 +55,7 @@ from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 _SILENT: Final = SparqlFailure.CLOSED
 # These do not show that it is silent: another query may be easier.
 _ASKED_OTHERWISE: Final = frozenset({"probe", "graphs"})
+_SCOPES: Final = "scopes"  # of an endpoint: key of a harvest -> its graphs
 _MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
 # RFC 9110 15.5.6, 15.5.15, 15.6.2
 _NOT_BY_METHOD: Final = frozenset({405, 414, 501})
@@ -142,6 +143,8 @@ class SparqlHarvester(Harvester):
                 yield follow_up
             yield document.harvested(faults=[*document.faults, *found.faults])
         async for url in self._state(document.record).iter_gone():
+            yield document.part(url, is_deleted=True)
+        async for url in self._left_scopes(document.record):
             yield document.part(url, is_deleted=True)
 
     async def _read_results(
@@ -267,6 +270,8 @@ class SparqlHarvester(Harvester):
         state = self._state(record)
         if read_task(record).payload is None:
             await state.begin()
+            scope = {self._key_of(record): " ".join(read_task(record).graphs)}
+            await self._context.state_store.put(record.url, _SCOPES, scope)
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
         if outcome.retries and step.n_tries < _MAX_TRIES:
@@ -371,6 +376,23 @@ class SparqlHarvester(Harvester):
     def _state(self, record: Record) -> EndpointState:
         context = self._context
         return EndpointState(context.state_store, context.run, self._key_of(record))
+
+    async def _left_scopes(self, record: Record) -> AsyncIterator[str]:
+        """Yield the documents of graphs that no dataset of an endpoint has any more.
+
+        They stay until the graphs that replace them are harvested.
+        """
+        context, own = self._context, self._key_of(record)
+        if not (context.run and read_task(record).graphs):
+            return
+        if not await self._state(record).is_replaced():
+            return
+        wanted = {" ".join(x) for x in await context.datasets.graphs_in(record.url)}
+        async for key, graphs in context.state_store.entries(record.url, _SCOPES):
+            if key != own and graphs and graphs not in wanted:
+                left = EndpointState(context.state_store, context.run, key)
+                async for url in left.iter_left():
+                    yield url
 
     def _key_of(self, record: Record) -> str:
         """Return the key of an endpoint and the scope of its harvest."""

@@ -108,9 +108,7 @@ class EndpointState:
 
         Their names depend on the requests, which depend on the earlier data.
         """
-        if self._run == "0" or not await self.is_finished():
-            return
-        if await self.noted("is_lossy") or await self.noted("is_doubtful"):
+        if self._run == "0" or not await self.is_replaced():
             return
         own, forgotten = f"gone {self._run}", []
         async for url, when in self._store.entries(self._key, _RESPONSES):
@@ -122,3 +120,17 @@ class EndpointState:
             await self._store.put(self._key, _RESPONSES, {url: own})
             yield url
         await self._store.drop(self._key, _RESPONSES, forgotten)
+
+    async def iter_left(self) -> AsyncIterator[str]:
+        """Yield all documents, of a scope that is harvested no longer."""
+        own = f"gone {self._run}"
+        async for url, when in self._store.entries(self._key, _RESPONSES):
+            if when == own or not when.startswith("gone"):
+                await self._store.put(self._key, _RESPONSES, {url: own})
+                yield url
+
+    async def is_replaced(self) -> bool:
+        """Return whether this run has harvested the scope completely."""
+        return await self.is_finished() and not (
+            await self.noted("is_lossy") or await self.noted("is_doubtful")
+        )

@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
 
+from rdfcrawl.stores.log.crawl_log import iter_latest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -433,6 +435,25 @@ def test_graph_of_a_dataset_is_taken_alone(
     assert default.taken(result) == {""}
     assert two.taken(result) == set(two.graphs[:2])
     assert "fault/way_failed" not in result.statistics
+
+
+def test_graph_that_a_dataset_has_no_more_is_deleted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset names another graph, then the former one goes, and no others."""
+    site = EndpointSite(loopback, "127.96.4.6")
+    first, second, third = site.graphs
+    folder = commands.folder()
+
+    def graphs(*names: str) -> set[str]:
+        site.described(*names)
+        result = site.crawl(commands, folder=folder)
+        latest = b"".join(x.quads for x in iter_latest(result.folder / "quads"))
+        return {x for x in site.graphs if f"?in={x}>".encode() in latest}
+
+    assert graphs(first, second) == {first, second}
+    assert graphs(first, third) == {first, third}
+    assert graphs(first, third) == {first, third}
 
 
 def test_pages_are_fetched_when_the_graph_is_empty(
