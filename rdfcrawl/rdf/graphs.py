@@ -23,7 +23,7 @@ Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 
 CRAWL_NAMES: Final = "urn:rdfcrawl:"  # reserved for the crawl, for example provenance
 
-_SERVICE: Final = "#service"
+SERVICE: Final = "#service"  # fragment of `service_graph`
 _MAX_KNOWN = 4096  # graph names cached
 
 # Canonical N-Quads without a graph; literals contain no line feed.
@@ -73,12 +73,7 @@ def graph_iri(url: str) -> str:
 
 def service_graph(endpoint: str) -> str:
     """Return the name of the description that an endpoint gives of itself."""
-    return f"{endpoint}{_SERVICE}"
-
-
-def is_service_graph(name: str) -> bool:
-    """Return whether a name is from `service_graph`."""
-    return name.endswith(_SERVICE)
+    return f"{endpoint}{SERVICE}"
 
 
 def is_crawls(name: str) -> bool:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.graphs import is_service_graph
+from rdfcrawl.rdf.graphs import SERVICE
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
@@ -118,7 +118,7 @@ class DocumentSelection:
         for document in self._versions(log, scratch):
             if document.is_tombstone or document.version_ms < self.since_ms:
                 continue
-            if is_service_graph(document.graph) and not self.has_descriptions:
+            if document.graph.endswith(SERVICE) and not self.has_descriptions:
                 continue
             if not self.hosts or self.hosts.covers(document.graph):
                 yield document

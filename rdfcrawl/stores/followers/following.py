@@ -16,7 +16,7 @@ from rdfcrawl.core.errors import (
     UnusableStore,
     passing_fault,
 )
-from rdfcrawl.rdf.graphs import is_service_graph
+from rdfcrawl.rdf.graphs import SERVICE
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
 from rdfcrawl.stores.followers.stored_once import StoredOnce, is_marked
 from rdfcrawl.stores.log.documents import LogBatch, LogDocument, tombstone
@@ -405,7 +405,7 @@ class LogFollowing:
         self._given = left = [
             each
             for each in documents
-            if not is_service_graph(each.graph)
+            if not each.graph.endswith(SERVICE)
             and self._refusals[each.graph, each.version_ms] < _MAX_REFUSALS
         ]
         try:
