@@ -17,6 +17,7 @@ SMALL: Final = 20
 MAX_MISSING: Final = 0.5
 """Share of the entries of a larger list, or of the statements of a document."""
 _MAX_LOST: Final = 0.1  # share of the statements that a cut document may lack
+_SAME: Final = 0.1  # by which two numbers of statements may differ
 _LEAST: Final = 100  # statements of a copy that is compared by size
 
 
@@ -27,6 +28,26 @@ def are_too_few(n_found: int, n_known: int, *, small: int = SMALL) -> bool:
     (True, False, False)
     """
     return n_known > small and n_found < n_known * (1 - MAX_MISSING)
+
+
+def is_plausible(n_now: int, n_before: int, n_doubted: int | None = None) -> bool:
+    """Return whether a source may have shrunk to a number of statements.
+
+    A store that is being loaded gives nothing, or a part, without an error. Its last
+    good copy stays until a later run finds about the same number again.
+
+    Args:
+        n_now: of this run.
+        n_before: of the last run that was believed.
+        n_doubted: of the previous run, if that was not believed.
+
+    >>> is_plausible(0, 400), is_plausible(390, 400), is_plausible(0, 400, 0)
+    (False, True, True)
+    """
+    is_empty = n_before > 0 and not n_now
+    if not (is_empty or are_too_few(n_now, n_before)):
+        return True
+    return n_doubted is not None and abs(n_now - n_doubted) <= _SAME * n_doubted
 
 
 class LastCopy(NamedTuple):

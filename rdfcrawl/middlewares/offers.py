@@ -66,7 +66,8 @@ class OffersMiddleware:
         is_new = False
         for record in map(visit.records.__getitem__, pages):
             origin = origin_of(record.url)
-            if origin in self._known:
+            is_deep = record.depth >= session.profiles.of(record).depth
+            if origin in self._known or is_deep:
                 continue
             if len(self._known) >= _MAX_ORIGINS:
                 self._known.clear()
@@ -82,7 +83,7 @@ class OffersMiddleware:
         """Return the record for the sitemaps of an origin; None if none is wanted."""
         arguments = session.profiles.of(record)
         is_complete = Kind.SITEMAP in arguments.harvest
-        if not is_of_web(origin) or record.depth >= arguments.depth:
+        if not is_of_web(origin):
             return None
         if not is_complete and not (
             DATASETS in arguments.harvest

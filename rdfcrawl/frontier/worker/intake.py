@@ -142,13 +142,14 @@ class LinkIntake:
         return judged
 
     async def add_now(self, record: Record, follow_up: FollowUp) -> bool:
-        """Queue a follow-up of a record that waits for it; return whether it is new."""
+        """Queue a follow-up of a record that waits for it; return whether it is new.
+
+        While Redis is full, it waits like other links, and the record does not.
+        """
         await self.keys.prime(follow_up.record.url)
         ingest = self.ingests.of(record)
         judged = ingest.follow_ups([follow_up], source_url=record.url)
-        is_new = [await self.sender.mark_seen(each) for each in judged.candidates]
-        self.sender.note_added(judged.candidates)
-        return any(is_new)
+        return await self.sender.add_now(judged.candidates)
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only marked as seen."""

@@ -308,6 +308,26 @@ class LinkSender:
         # than none.
         return added.new == 1 or n_calls > 1
 
+    async def add_now(self, candidates: Sequence[Candidate]) -> bool:
+        """Queue links before this returns; return whether some may be new.
+
+        While Redis is full, they are offered instead, and none counts as new.
+        """
+        state = self._state
+        if not candidates:
+            return False
+        try:
+            added = await state.persistent_unless_full(
+                "add", state.frontier.add, candidates
+            )
+        except RedisError as error:
+            if not is_full(error):
+                raise
+            self.offer(candidates)
+            return False
+        self.note_added(candidates)
+        return added.new > 0
+
     def note_added(self, candidates: Sequence[Candidate]) -> None:
         """Remember candidates added by others, and claim without a pause."""
         state = self._state

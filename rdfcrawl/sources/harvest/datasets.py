@@ -244,16 +244,20 @@ class DatasetRegistry:
             return None
         return Discovery(withdrawn=tuple(await self._without_datasets([url])))
 
-    async def _without_datasets(self, files: Sequence[str]) -> list[str]:
+    async def _without_datasets(
+        self, files: Sequence[str], *, n_own: int = 0
+    ) -> list[str]:
+        """Return the files that at most `n_own` datasets have."""
         n_datasets = await self._store.gather(
             self._store.size(url, _SERVED) for url in files
         )
-        return [url for url, n in zip(files, n_datasets, strict=True) if not n]
+        return [url for url, n in zip(files, n_datasets, strict=True) if n <= n_own]
 
     async def copies_of(self, document: Document, part: DumpPart) -> Discovery:
         """Withdraw the files that a completely read part of a dataset replaces.
 
         Earlier runs may have read other mirrors of it, or another way to the dataset.
+        Files that another dataset has, too, stay.
         """
         dataset = await self.known(part.dataset) if part.run else None
         if dataset is None or part.way >= len(dataset.ways):
@@ -261,10 +265,16 @@ class DatasetRegistry:
         way = dataset.ways[part.way]
         is_all = len(way.parts) == 1
         others = dataset.urls_of_files if is_all else way.parts[part.part]
-        urls = [url for url in others if url not in document.response.requested]
-        fetches = await self._fetches.last_of(urls)
-        copies = tuple(url for url, x in fetches.items() if x and not x.n_failures)
-        return Discovery(withdrawn=copies) if copies else NOTHING_FOUND
+        read = {document.url, *document.record.chain, *document.response.requested}
+        urls = [url for url in others if url not in read]
+        if not urls:  # as usual
+            return NOTHING_FOUND
+        fetches = await self._fetches.last_of(
+            await self._without_datasets(urls, n_own=1)
+        )
+        copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
+        copies = await self._without_datasets(copies, n_own=1)
+        return Discovery(withdrawn=tuple(x for x in copies if x not in read))
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.

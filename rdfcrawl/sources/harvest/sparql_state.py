@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.last_copies import is_plausible
 from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.plausible import is_plausible
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore

@@ -73,7 +73,7 @@ def plan_part(
 
 
 def _plan_rows(task: SparqlTask, out: SparqlOutcome) -> None:
-    """Add the tasks that read a part whose rows are told apart by their terms."""
+    """Add the tasks that read a part, with rows that their terms distinguish."""
     want, most = task.want, out.settings.sort_rows
     if want > out.settings.pages_per_part * task.limit and can_split(task.part):
         out.follow(task, step="split")

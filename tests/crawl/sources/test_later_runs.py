@@ -113,12 +113,15 @@ def test_each_document_of_a_dataset_has_an_owner(
     its dump is.
     """
     site = DatasetSite(loopback, "127.20.8.14")
-    for name in ("main", "backup", "sampled", "twin1", "twin2"):
+    for name in ("main", "backup", "sampled", "twin1", "twin2", "own", "shared"):
         site.dump(name, "first")
     site.page("/sampled/1", "first")
     backup = site.at("/backup.nt")
     mirrors = site.dataset("mirrors", "main", "backup")
     mirrors = mirrors.replace(f">{backup}", f' priority="0">{backup}')
+    shared = site.at("/shared.nt")
+    sharing = site.dataset("sharing", "own", "shared") + site.dataset("owner", "shared")
+    sharing = sharing.replace(f">{shared}", f' priority="0">{shared}', 1)
     sample = f"<sc:sampleURI>{site.at('/sampled/1')}</sc:sampleURI></sc:dataset>"
     sampled = site.dataset("sampled", "sampled").replace("</sc:dataset>", sample)
 
@@ -129,12 +132,13 @@ def test_each_document_of_a_dataset_has_an_owner(
             "</sc:dataDumpLocation></sc:dataset>"
             for x in twins
         )
-        site.put("/sitemap.xml", urlset([], mirrors + sampled + files))
+        site.put("/sitemap.xml", urlset([], mirrors + sharing + sampled + files))
 
     write("twin1", "twin2")
     folder = commands.folder()
     first = site.texts(site.crawl(commands, folder=folder))
-    assert first.keys() >= {"main", "sampled", "sampled/1", "twin1", "twin2"}
+    kept = {"sampled", "own", "shared"}
+    assert first.keys() >= {"main", "sampled/1", "twin1", "twin2", *kept}
     assert "backup" not in first
 
     site.fails("/main.nt", "404 Not Found")
@@ -142,13 +146,14 @@ def test_each_document_of_a_dataset_has_an_owner(
     site.page("/sampled/1", "second")
     second = site.texts(site.crawl(commands, folder=folder))
     assert second["sampled/1"] == "second"
-    assert second.keys() >= {"backup", "twin1"}
+    assert second.keys() >= {"backup", "twin1", *kept}
     assert not {"main", "twin2"} & second.keys()
 
     site.dump("main", "third")
     site.fails("/sampled/1", "404 Not Found")
     third = site.texts(site.crawl(commands, folder=folder))
     assert third["main"] == "third"
+    assert third.keys() >= kept  # "shared" is the only file of another dataset
     assert not {"backup", "sampled/1"} & third.keys()
     fourth = site.crawl(commands, folder=folder)
     assert site.texts(fourth) == third
