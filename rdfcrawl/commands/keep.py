@@ -37,7 +37,7 @@ class Command(CrawlCommand):
         super().add_options(parser)
         add_number(
             parser,
-            "--max-requests",
+            "--max-documents",
             least=1,
             metavar="N",
             default=0,
@@ -64,7 +64,7 @@ class Command(CrawlCommand):
         # The operator names the site, and so a portal there.
         for name, value in {"CRAWL_ID": _crawl_id(url), "CKAN_ROBOTS": "never"}.items():
             self.settings.set(name, value, "command")
-        budgets = {"ITEMCOUNT": opts.max_requests, "TIMEOUT": opts.max_secs}
+        budgets = {"ITEMCOUNT": opts.max_documents, "TIMEOUT": opts.max_secs}
         for name, most in budgets.items():
             if most:
                 self.settings.set(f"CLOSESPIDER_{name}", most, "cmdline")

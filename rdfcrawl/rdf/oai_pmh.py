@@ -1,4 +1,4 @@
-"""Read responses of OAI-PMH: records in Dublin Core or RDF, and what to request next.
+"""Read responses of OAI-PMH: records in Dublin Core or RDF, and the next request.
 
 A record in Dublin Core, simple or qualified, becomes statements about its item; one in
 RDF/XML is read as such. Text that is not well-formed is mended like RDF/XML.

@@ -287,7 +287,7 @@ def _tags_with(
 
 
 def _tags_before(markup: bytes, attribute: bytes, n_at_most: int) -> set[bytes]:
-    """Return what precedes an attribute in tags, all that differ.
+    """Return the different texts before an attribute in tags.
 
     Counts of few ones are faster than a search for all.
     """
@@ -307,7 +307,7 @@ def _tags_before(markup: bytes, attribute: bytes, n_at_most: int) -> set[bytes]:
 
 
 def _found_in(outline: bytes) -> set[str]:
-    """Return what the tags have that is unusual, or needs a check.
+    """Return the unusual parts of the tags, and those that need a check.
 
     A document has few tags whose outlines differ, and documents have the same ones.
     """
@@ -339,7 +339,7 @@ def _tag_of(row: bytes) -> bytes:
 
 @lru_cache(_MAX_KNOWN)
 def _kinds_of(row: bytes) -> frozenset[str]:
-    """Return what a tag has, of which this is the outline behind `<` and of text."""
+    """Return the unusual parts of a tag with this outline behind `<` and of text."""
     if row.startswith(b"!"):
         return frozenset(kind for mark, kind in _DECLARED if row.startswith(mark))
     if row.startswith(b"?"):

@@ -14,7 +14,11 @@ from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import scrapy
 from tests.support.described_sites import TurtleSite
-from tests.support.oai_repositories import Item, Repository, ServedRepository
+from tests.support.oai_repositories import (
+    OaiRepository,
+    RepositoryItem,
+    ServedRepository,
+)
 from tests.support.sitemap_sites import Site, dataset, urlset
 
 if TYPE_CHECKING:
@@ -246,18 +250,20 @@ def test_planted_differences_of_an_endpoint_are_found(
 
 def test_planted_differences_of_a_repository_are_found(commands: Commands) -> None:
     """If records of a repository have changed, these are named."""
-    repository, folder = Repository(), commands.folder()
+    repository, folder = OaiRepository(), commands.folder()
     stamp = "2025-0{}-01T00:00:00Z"
-    repository.put(*(Item(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 6)))
+    repository.put(
+        *(RepositoryItem(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 6))
+    )
     with ServedRepository(repository, "127.94.77.1"):
         arguments = {"repositories": repository.base}
         commands.crawl(arguments=arguments, spider="oaipmh", folder=folder)
         found = verify(folder, repository.base, crawl="oaipmh")
         assert differences(found) == {}
         repository.put(
-            Item("2", stamp.format(7), "another title"),
-            Item("3", stamp.format(8), is_deleted=True),
-            Item("6", stamp.format(9), "title 6"),
+            RepositoryItem("2", stamp.format(7), "another title"),
+            RepositoryItem("3", stamp.format(8), is_deleted=True),
+            RepositoryItem("6", stamp.format(9), "title 6"),
         )
         found = verify(folder, repository.base, crawl="oaipmh")
     verdicts = {"2": "stale", "3": "surplus", "6": "missing"}

@@ -60,7 +60,7 @@ def test_site_is_kept_by_one_command(
         return code, set(server.targets)
 
     put("/a", "/b", listed=("/c",))
-    assert keep("--max-requests", "1")[0] == 1
+    assert keep("--max-documents", "1")[0] == 1
     code, asked = keep()
     assert code == 0
     assert {"/a", "/b", "/c"} <= asked

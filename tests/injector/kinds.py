@@ -10,7 +10,7 @@ import json
 from hashlib import md5
 from typing import ClassVar, Final
 
-from tests.injector.sites import Answer
+from tests.injector.sites import ScriptedReply
 from tests.support.sitemap_sites import dump_at, index, urlset
 
 Triple = tuple[str, str, str]
@@ -84,11 +84,11 @@ class SourceKind:
     argument: ClassVar[str] = "sites"
     seed: ClassVar[str] = "/"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """Return the right responses by target."""
         raise NotImplementedError
 
-    def answer(self, origin: str, version: int, target: str) -> Answer | None:
+    def answer(self, origin: str, version: int, target: str) -> ScriptedReply | None:
         """Return the right response for a target; None if it is missing (404)."""
         return self.answers(origin, version).get(target)
 
@@ -101,13 +101,13 @@ class SourceKind:
         return list(self.answers("", 1) | self.answers("", 2))
 
 
-def _robots(origin: str, *sitemaps: str) -> Answer:
+def _robots(origin: str, *sitemaps: str) -> ScriptedReply:
     lines = "".join(f"Sitemap: {origin}{sitemap}\n" for sitemap in sitemaps)
-    return Answer(body=lines.encode(), media_type="text/plain", version=1)
+    return ScriptedReply(body=lines.encode(), media_type="text/plain", version=1)
 
 
-def _xml(body: bytes) -> Answer:
-    return Answer(body=body, media_type="application/xml")
+def _xml(body: bytes) -> ScriptedReply:
+    return ScriptedReply(body=body, media_type="application/xml")
 
 
 class SitemapPages(SourceKind):
@@ -121,7 +121,7 @@ class SitemapPages(SourceKind):
         "/rdfa": (rdfa, "text/html"),
     }
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         truth = self.truth(origin, version)
         found = {"/robots.txt": _robots(origin, "/sitemap.xml")}
@@ -130,9 +130,9 @@ class SitemapPages(SourceKind):
         found["/sitemap.xml"] = _xml(urlset(rows))
         for path, (write, media_type) in self._formats.items():
             body = write(truth[f"{origin}{path}"])
-            found[path] = Answer(body=body, media_type=media_type)
+            found[path] = ScriptedReply(body=body, media_type=media_type)
         extra = "/old" if version == 1 else "/new"
-        found[extra] = Answer(body=n_triples(truth[f"{origin}{extra}"]))
+        found[extra] = ScriptedReply(body=n_triples(truth[f"{origin}{extra}"]))
         return found
 
     def truth(self, origin: str, version: int) -> Truth:
@@ -146,7 +146,7 @@ class SitemapIndex(SourceKind):
 
     name = "index"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         found = {"/robots.txt": _robots(origin, "/index.xml")}
         parts = ("/one.xml", "/two.xml")
@@ -156,7 +156,7 @@ class SitemapIndex(SourceKind):
             urls = [url for url in truth if f"{part[1:4]}/" in url]
             found[part] = _xml(urlset(entry(url, version) for url in urls))
         for url, triples in truth.items():
-            found[url.removeprefix(origin)] = Answer(body=n_triples(triples))
+            found[url.removeprefix(origin)] = ScriptedReply(body=n_triples(triples))
         return found
 
     def truth(self, origin: str, version: int) -> Truth:
@@ -165,12 +165,12 @@ class SitemapIndex(SourceKind):
         return {f"{origin}{x}": said(f"{origin}{x}", version, 2) for x in paths}
 
 
-class Feed(SourceKind):
+class FeedPages(SourceKind):
     """An Atom feed in place of a sitemap."""
 
     name = "feed"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         truth = self.truth(origin, version)
         rows = "".join(
@@ -181,9 +181,9 @@ class Feed(SourceKind):
         feed = f'<feed xmlns="http://www.w3.org/2005/Atom">{rows}</feed>'.encode()
         return {
             "/robots.txt": _robots(origin, "/feed"),
-            "/feed": Answer(body=feed, media_type="application/atom+xml"),
+            "/feed": ScriptedReply(body=feed, media_type="application/atom+xml"),
             **{
-                url.removeprefix(origin): Answer(body=n_triples(triples))
+                url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
                 for url, triples in truth.items()
             },
         }
@@ -194,7 +194,7 @@ class Feed(SourceKind):
         return {f"{origin}{x}": said(f"{origin}{x}", version, 2) for x in paths}
 
 
-class Dumps(SourceKind):
+class DumpFiles(SourceKind):
     """Datasets of a Semantic Sitemap, with dumps of several forms."""
 
     name = "dumps"
@@ -205,7 +205,7 @@ class Dumps(SourceKind):
         "/parts/2": ("text/turtle", n_triples),
     }
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         found = {"/robots.txt": _robots(origin, "/sitemap.xml")}
         groups = [["/d/nt"], ["/d/xml"], ["/parts/1", "/parts/2"]]
@@ -218,7 +218,7 @@ class Dumps(SourceKind):
         truth = self.truth(origin, version)
         for path, (media_type, write) in self._forms.items():
             body = write(truth[f"{origin}{path}"])
-            found[path] = Answer(body=body, media_type=media_type)
+            found[path] = ScriptedReply(body=body, media_type=media_type)
         return found
 
     def truth(self, origin: str, version: int) -> Truth:
@@ -231,7 +231,7 @@ class PackedDump(SourceKind):
 
     name = "packed"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         ((url, triples),) = self.truth(origin, version).items()
         sets = f"<sc:dataset><sc:datasetURI>{origin}/set</sc:datasetURI>{dump_at(url)}"
@@ -239,7 +239,7 @@ class PackedDump(SourceKind):
         return {
             "/robots.txt": _robots(origin, "/sitemap.xml"),
             "/sitemap.xml": _xml(urlset([], f"{sets}</sc:dataset>")),
-            "/gz": Answer(body=body, media_type="application/gzip"),
+            "/gz": ScriptedReply(body=body, media_type="application/gzip"),
         }
 
     def truth(self, origin: str, version: int) -> Truth:
@@ -247,16 +247,16 @@ class PackedDump(SourceKind):
         return {f"{origin}/gz": said(f"{origin}/gz", version, 30)}
 
     def targets(self) -> list[str]:
-        """See `SourceKind`; `Dumps` has the others."""
+        """See `SourceKind`; `DumpFiles` has the others."""
         return ["/gz"]
 
 
-class Described(SourceKind):
+class DescribedDumps(SourceKind):
     """Datasets that the VoID and DCAT of a site describe."""
 
     name = "void"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         truth = self.truth(origin, version)
         found = {
@@ -264,7 +264,7 @@ class Described(SourceKind):
             "/sitemap.xml": _xml(urlset([entry(f"{origin}/page", 1)])),
         }
         for url, triples in truth.items():
-            found[url.removeprefix(origin)] = Answer(body=n_triples(triples))
+            found[url.removeprefix(origin)] = ScriptedReply(body=n_triples(triples))
         return found
 
     def truth(self, origin: str, version: int) -> Truth:
@@ -296,11 +296,11 @@ class TreePages(SourceKind):
     argument = "seeds"
     seed = "/c1"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         truth = self.truth(origin, version)
         return {
-            url.removeprefix(origin): Answer(body=n_triples(triples))
+            url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
             for url, triples in truth.items()
         }
 
@@ -325,10 +325,10 @@ class ResourceList(SourceKind):
     spider = "resourcesync"
     argument = "sources"
 
-    def answers(self, origin: str, version: int) -> dict[str, Answer]:
+    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
         """See `SourceKind`."""
         found = {
-            url.removeprefix(origin): Answer(body=n_triples(triples))
+            url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
             for url, triples in self.truth(origin, version).items()
         }
         rows = "".join(
@@ -364,5 +364,12 @@ def _listing(capability: str, rows: str, version: int = 1) -> bytes:
     return f"<urlset {names}>{mark}{rows}</urlset>".encode()
 
 
-KINDS: Final = (SitemapPages, SitemapIndex, Feed, Dumps, PackedDump, Described)
+KINDS: Final = (
+    SitemapPages,
+    SitemapIndex,
+    FeedPages,
+    DumpFiles,
+    PackedDump,
+    DescribedDumps,
+)
 OTHERS: Final = (TreePages, ResourceList)

@@ -21,7 +21,7 @@ _PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ScriptedReply:
     """The right response for one target in one version of a site."""
 
     body: bytes
@@ -52,55 +52,55 @@ class Answer:
 
 
 # From the right response, and that of the version before.
-Inject: TypeAlias = "Callable[[Answer, Answer], bytes | Sequence[Step]]"
+Inject: TypeAlias = "Callable[[ScriptedReply, ScriptedReply], bytes | Sequence[Step]]"
 
 
 def _failing(status: str) -> Inject:
-    def reply(_: Answer, __: Answer) -> bytes | Sequence[Step]:
+    def reply(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
         return RawServers.response(b"no", "text/plain", status=status)
 
     return reply
 
 
-def _page(_: Answer, __: Answer) -> bytes | Sequence[Step]:
+def _page(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
     return RawServers.response(_PAGE, "text/html")
 
 
-def _empty(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _empty(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     return replace(answer, body=b"").reply()
 
 
-def _cut(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _cut(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     return [answer.head(), answer.body[: len(answer.body) // 2], None]
 
 
-def _cut_before(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _cut_before(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     """Return a file that was cut before it was served."""
     return replace(answer, body=answer.body[: len(answer.body) // 2]).reply()
 
 
-def _broken_off(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _broken_off(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     half = answer.body[: len(answer.body) // 2]
     return replace(answer, body=half + b"\n<p>Error 500: no memory</p>\n").reply()
 
 
-def _slow(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _slow(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     return [answer.head(), answer.body[: len(answer.body) // 2], _STALL_SECS]
 
 
-def _wrong_type(answer: Answer, _: Answer) -> bytes | Sequence[Step]:
+def _wrong_type(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
     return replace(answer, media_type="image/png").reply()
 
 
-def _old(_: Answer, before: Answer) -> bytes | Sequence[Step]:
+def _old(_: ScriptedReply, before: ScriptedReply) -> bytes | Sequence[Step]:
     return before.reply()
 
 
-def _moved(_: Answer, __: Answer) -> bytes | Sequence[Step]:
+def _moved(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
     return RawServers.redirect("/login", "302 Found")
 
 
-def _elsewhere(_: Answer, __: Answer) -> bytes | Sequence[Step]:
+def _elsewhere(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
     """Redirect to a host that does not respond."""
     return RawServers.redirect("http://127.100.0.1:9/sorry", "302 Found")
 
@@ -150,11 +150,11 @@ class InjectedSite:
         self.server = self.loopback({"*": self._reply}, host=self.host)
         self.origin = self.server.url("")
 
-    def answer(self, version: int, target: str) -> Answer:
+    def answer(self, version: int, target: str) -> ScriptedReply:
         """Return the right response of a version."""
         answer = self.kind.answer(self.origin, version, target)
         if answer is None:
-            return Answer(body=b"none", media_type="text/plain", status="404 No")
+            return ScriptedReply(body=b"none", media_type="text/plain", status="404 No")
         return answer if answer.version else replace(answer, version=version)
 
     def _reply(self, request: RawRequest) -> bytes | list[Step]:

@@ -21,7 +21,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
 @dataclass(slots=True)
-class Item:
+class RepositoryItem:
     """An item; `stamp` is a day or a time in UTC."""
 
     name: str
@@ -34,7 +34,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Repository:
+class OaiRepository:
     """A repository, and the faults that real ones have.
 
     Attributes:
@@ -48,7 +48,7 @@ class Repository:
         broken: numbers of the list requests that are a page of an error, from 1.
     """
 
-    items: dict[str, Item] = field(default_factory=dict)
+    items: dict[str, RepositoryItem] = field(default_factory=dict)
     deleted: str = "persistent"
     day: bool = True
     says_times: bool = False
@@ -64,7 +64,7 @@ class Repository:
     n_lists: int = 0
     origin: str = ""
 
-    def put(self, *items: Item) -> None:
+    def put(self, *items: RepositoryItem) -> None:
         """Add or replace items."""
         self.items |= {each.name: each for each in items}
 
@@ -198,7 +198,7 @@ class Repository:
             rows.append(f"<resumptionToken {size}>{escape(token)}</resumptionToken>")
         return "".join(rows)
 
-    def _selected(self, since: str, until: str, chosen: str) -> list[Item]:
+    def _selected(self, since: str, until: str, chosen: str) -> list[RepositoryItem]:
         items = sorted(self.items.values(), key=lambda each: (each.stamp, each.name))
         return [
             each
@@ -215,7 +215,7 @@ class Repository:
             return '<error code="idDoesNotExist">no</error>'
         return self._row(item, given.get("metadataPrefix", ""))
 
-    def _row(self, item: Item, prefix: str) -> str:
+    def _row(self, item: RepositoryItem, prefix: str) -> str:
         sets = "".join(f"<setSpec>{each}</setSpec>" for each in item.sets)
         status = ' status="deleted"' if item.is_deleted else ""
         header = (
@@ -243,7 +243,7 @@ class Repository:
 class ServedRepository:
     """Serves a repository on an address of loopback."""
 
-    def __init__(self, repository: Repository, host: str) -> None:
+    def __init__(self, repository: OaiRepository, host: str) -> None:
         self.repository = repository
         self.hits: Counter[str] = Counter()
         served = self

@@ -28,7 +28,7 @@ _FIXED = 3  # the description, the list of graphs, the default graph
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class EndpointLimits:
     """Limits of an endpoint.
 
     Attributes:
@@ -66,7 +66,7 @@ class CostlyEndpoint:
     """An endpoint whose queries cost what they match; counts queries and failures."""
 
     lines: tuple[str, ...]
-    limits: Limits
+    limits: EndpointLimits
     n_queries: int = 0
     n_failed: int = 0
     endpoint: Endpoint = field(init=False)
@@ -126,7 +126,7 @@ class CostlyEndpoint:
         return sum(1 for _ in islice(rows, self.limits.cap))
 
 
-def ideal_requests(lines: tuple[str, ...], limits: Limits) -> int:
+def ideal_requests(lines: tuple[str, ...], limits: EndpointLimits) -> int:
     """Return the number of requests of a planner that knows data and limits.
 
     It fills each response up to the limits, by ranges that need no order; small graphs

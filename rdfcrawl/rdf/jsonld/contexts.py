@@ -1,4 +1,4 @@
-"""Load the contexts of a document within limits, and find out what it contains."""
+"""Load the contexts of a document within limits, and examine its content."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class MendedJson:
             log.note(Reason.SYNTAX, detail, self.losses.total())
 
 
-class Cut(Exception):
+class TruncatedText(Exception):
     """The text ends within a value."""
 
 
@@ -105,7 +105,7 @@ class TokenReader:
         return SPACE.match(self._text, at).end()  # type: ignore[union-attr]
 
     def _string(self, *, is_key: bool, in_array: bool) -> str:
-        """Return the string that begins here (`Cut`)."""
+        """Return the string that begins here (`TruncatedText`)."""
         text = self._text
         quote = text[self._at]
         if quote != '"':
@@ -117,7 +117,7 @@ class TokenReader:
         while True:
             at = body.match(text, at).end()  # type: ignore[union-attr]  # always matches
             if at >= len(text) or text[at] == "\\":
-                raise Cut
+                raise TruncatedText
             if not (
                 self._ends_key(at)
                 if is_key

@@ -25,9 +25,9 @@ from rdfcrawl.rdf.jsonld.mended_tokens import (
     NOTHING,
     QUOTES,
     SPACES,
-    Cut,
     MendedJson,
     TokenReader,
+    TruncatedText,
 )
 from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_constant
 
@@ -150,7 +150,7 @@ class _Reader(TokenReader):
                 return value
         try:
             return self._container(is_missing=is_missing)
-        except Cut:
+        except TruncatedText:
             self._at = len(self._text)
             self._lost("truncated")
             return self._complete_part()
@@ -185,14 +185,14 @@ class _Reader(TokenReader):
     # -- objects and arrays ----------------------------------------------------------
 
     def _container(self, *, is_missing: bool = False) -> Any:
-        """Return the object or array that begins here (`Cut`)."""
+        """Return the object or array that begins here (`TruncatedText`)."""
         text, stack = self._text, self._stack
         stack.clear()
         self._open(is_missing=is_missing)
         while True:
             self._skip()
             if self._at >= len(text):
-                raise Cut
+                raise TruncatedText
             char, top = text[self._at], stack[-1]
             if char in "}]":
                 self._at += 1
@@ -365,7 +365,7 @@ class _Reader(TokenReader):
         elif word := BARE.match(text, self._at):
             self._at = word.end()
             if self._at >= len(text):
-                raise Cut
+                raise TruncatedText
             value = self._word(word[0], in_object=isinstance(top.value, dict))
             if value is NOTHING:
                 self._lose(top, "unknown word")

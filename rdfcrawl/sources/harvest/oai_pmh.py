@@ -109,7 +109,7 @@ class OaiPmhHarvester(CustomHarvester):
         return root_of(url, self.context.run, is_named=is_named)
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
-        """Yield the records of a page, and what to request next."""
+        """Yield the records of a page, and the next requests."""
         if has_moved(document) or document.status != 200:
             yield document.harvested()
             return

@@ -12,7 +12,7 @@ from tests.crawl.sources.test_sparql import canonical, harvest, stored
 from tests.support.sparql_planner import (
     CostlyEndpoint,
     CostlyServer,
-    Limits,
+    EndpointLimits,
     described,
     ideal_requests,
 )
@@ -31,7 +31,7 @@ def test_closed_connections_are_asked_in_another_way(
     commands: Commands, words: tuple[str, ...]
 ) -> None:
     """If a connection closes at some queries, then others bring all statements."""
-    endpoint = CostlyEndpoint(LINES, Limits(cap=100, breaks=words))
+    endpoint = CostlyEndpoint(LINES, EndpointLimits(cap=100, breaks=words))
     with CostlyServer("127.94.9.1", endpoint) as server:
         result = harvest(commands, server.url)
         assert result.code == 0, result.stderr
@@ -40,7 +40,7 @@ def test_closed_connections_are_asked_in_another_way(
 
 def test_time_outs_cost_few_requests(commands: Commands) -> None:
     """If queries time out, and a worker is killed, few requests bring everything."""
-    limits = Limits(cap=50, sorted=400, every=6)
+    limits = EndpointLimits(cap=50, sorted=400, every=6)
     endpoint = CostlyEndpoint(GROUND, limits)
     with CostlyServer("127.94.9.2", endpoint) as server:
         folder = commands.folder()
@@ -63,7 +63,7 @@ def test_store_that_is_being_loaded_deletes_nothing(
     commands: Commands, rest: tuple[str, ...]
 ) -> None:
     """If an endpoint has lost most of its data, they stay until the next run agrees."""
-    whole, few = (CostlyEndpoint(x, Limits()) for x in (LINES, rest))
+    whole, few = (CostlyEndpoint(x, EndpointLimits()) for x in (LINES, rest))
     left = canonical(ox.parse("".join(rest).encode(), ox.RdfFormat.N_QUADS))
     folder = commands.folder()
     with CostlyServer("127.94.9.3", whole) as server:

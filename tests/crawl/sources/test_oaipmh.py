@@ -7,7 +7,12 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tests.support.oai_repositories import DC, Item, Repository, ServedRepository
+from tests.support.oai_repositories import (
+    DC,
+    OaiRepository,
+    RepositoryItem,
+    ServedRepository,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,20 +25,23 @@ _numbers = count(1)
 
 
 @contextmanager
-def served(**given: Any) -> Iterator[Repository]:
+def served(**given: Any) -> Iterator[OaiRepository]:
     """Serve a repository of seven items, of which one is deleted."""
-    repository = Repository(**given)
+    repository = OaiRepository(**given)
     stamp = "2025-0{}-01" if repository.day else "2025-0{}-01T00:00:00Z"
     repository.put(
-        *(Item(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 8)),
-        Item("8", stamp.format(8), is_deleted=True),
+        *(RepositoryItem(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 8)),
+        RepositoryItem("8", stamp.format(8), is_deleted=True),
     )
     with ServedRepository(repository, f"127.94.41.{next(_numbers)}"):
         yield repository
 
 
 def harvest(
-    commands: Commands, repository: Repository, folder: Path | None = None, **given: Any
+    commands: Commands,
+    repository: OaiRepository,
+    folder: Path | None = None,
+    **given: Any,
 ) -> CrawlResult:
     """Harvest a repository."""
     arguments = {"repositories": repository.base} | given
@@ -48,7 +56,7 @@ def titles(result: CrawlResult) -> dict[str, str]:
     return {g: o[1:].rpartition('"')[0] for _, p, o, g in quads if p == f"{DC}title"}
 
 
-def expected(repository: Repository, names: str, prefix: str = "oai_dc") -> Any:
+def expected(repository: OaiRepository, names: str, prefix: str = "oai_dc") -> Any:
     """Return the titles of items, by the URLs of their records."""
     return {
         repository.record_of(name, prefix): repository.items[name].title
@@ -81,9 +89,9 @@ def test_next_run_asks_for_changes(commands: Commands) -> None:
         repository.forget()
         repository.now = "2025-09-09T00:00:00Z"
         repository.put(
-            Item("2", "2025-09-05", "changed"),
-            Item("3", "2025-09-06", is_deleted=True),
-            Item("9", "2025-09-07", "new"),
+            RepositoryItem("2", "2025-09-05", "changed"),
+            RepositoryItem("3", "2025-09-06", is_deleted=True),
+            RepositoryItem("9", "2025-09-07", "new"),
         )
         result = harvest(commands, repository, folder)
         assert result.code == 0, result.stderr
@@ -188,7 +196,7 @@ def test_seed_that_is_a_repository_is_harvested(commands: Commands) -> None:
         result = commands.crawl(seeds, folder=folder)
         wanted = expected(repository, "1234567") | expected(other, "1234567")
         assert titles(result) == wanted
-        repository.put(Item("9", "2026-02-01", "new"))
+        repository.put(RepositoryItem("9", "2026-02-01", "new"))
         result = commands.crawl(seeds, folder=folder)
         assert titles(result) == wanted | expected(repository, "9")
 
@@ -199,7 +207,7 @@ def test_refused_time_lists_everything(commands: Commands) -> None:
         folder = commands.folder()
         harvest(commands, repository, folder)
         repository.forget()
-        repository.put(Item("9", "2025-05-01", "new"))
+        repository.put(RepositoryItem("9", "2025-05-01", "new"))
         result = harvest(commands, repository, folder)
         assert [each.get("from") for each in repository.lists()][:2] == [
             "2025-05-31T23:00:00Z",

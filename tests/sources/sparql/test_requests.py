@@ -10,7 +10,7 @@ from rdfcrawl.sources.sparql.sizes import grown, shrunk
 from tests.support.sparql_driver import harvest_all
 from tests.support.sparql_planner import (
     CostlyEndpoint,
-    Limits,
+    EndpointLimits,
     described,
     ideal_requests,
 )
@@ -30,29 +30,38 @@ GRAPHS = tuple(
 _PROBE = "?b (STR(?b)"
 
 CASES = {
-    "cap": (RESOURCES, Limits(cap=50)),
-    "odd cap": (RESOURCES, Limits(cap=61)),
-    "every 4th": (RESOURCES, Limits(cap=50, every=4)),
-    "every 7th": (RESOURCES, Limits(cap=50, every=7)),
-    "outage": (RESOURCES, Limits(cap=50, outages=range(30, 37))),
-    "outage at first": (RESOURCES, Limits(cap=50, outages=range(4, 11))),
-    "small parts sorted": (MANY_RESOURCES, Limits(cap=100, sorted=1_000)),
-    "nothing sorted": (MANY_RESOURCES, Limits(cap=100, sorted=1)),
-    "few rows": (RESOURCES, Limits(cap=250, rows=35)),
-    "more rows": (RESOURCES, Limits(cap=250, rows=65)),
-    "closed at a count": (RESOURCES, Limits(cap=50, breaks=("GROUP BY",))),
-    "hub": (HUB, Limits(cap=50)),
-    "hub, small parts sorted": (LARGE_HUB, Limits(cap=100, sorted=1_000)),
-    "hub, every 5th": (HUB, Limits(cap=50, every=5)),
-    "blank nodes": (BLANKS, Limits(cap=50)),
-    "blank nodes, small offsets": (BLANKS, Limits(cap=50, offset=200)),
-    "blank nodes, small parts sorted": (MANY_BLANKS, Limits(cap=100, sorted=1_000)),
-    "blank nodes, every 5th": (BLANKS, Limits(cap=50, every=5)),
-    "blank nodes, closed at a probe": (BLANKS, Limits(cap=50, breaks=(_PROBE,))),
-    "new labels": (BLANKS, Limits(cap=50, local_labels=True)),
-    "new labels, every 5th": (BLANKS, Limits(cap=50, local_labels=True, every=5)),
-    "small graphs": (GRAPHS, Limits(cap=100)),
-    "small graphs, every 7th": (GRAPHS, Limits(cap=100, every=7)),
+    "cap": (RESOURCES, EndpointLimits(cap=50)),
+    "odd cap": (RESOURCES, EndpointLimits(cap=61)),
+    "every 4th": (RESOURCES, EndpointLimits(cap=50, every=4)),
+    "every 7th": (RESOURCES, EndpointLimits(cap=50, every=7)),
+    "outage": (RESOURCES, EndpointLimits(cap=50, outages=range(30, 37))),
+    "outage at first": (RESOURCES, EndpointLimits(cap=50, outages=range(4, 11))),
+    "small parts sorted": (MANY_RESOURCES, EndpointLimits(cap=100, sorted=1_000)),
+    "nothing sorted": (MANY_RESOURCES, EndpointLimits(cap=100, sorted=1)),
+    "few rows": (RESOURCES, EndpointLimits(cap=250, rows=35)),
+    "more rows": (RESOURCES, EndpointLimits(cap=250, rows=65)),
+    "closed at a count": (RESOURCES, EndpointLimits(cap=50, breaks=("GROUP BY",))),
+    "hub": (HUB, EndpointLimits(cap=50)),
+    "hub, small parts sorted": (LARGE_HUB, EndpointLimits(cap=100, sorted=1_000)),
+    "hub, every 5th": (HUB, EndpointLimits(cap=50, every=5)),
+    "blank nodes": (BLANKS, EndpointLimits(cap=50)),
+    "blank nodes, small offsets": (BLANKS, EndpointLimits(cap=50, offset=200)),
+    "blank nodes, small parts sorted": (
+        MANY_BLANKS,
+        EndpointLimits(cap=100, sorted=1_000),
+    ),
+    "blank nodes, every 5th": (BLANKS, EndpointLimits(cap=50, every=5)),
+    "blank nodes, closed at a probe": (
+        BLANKS,
+        EndpointLimits(cap=50, breaks=(_PROBE,)),
+    ),
+    "new labels": (BLANKS, EndpointLimits(cap=50, local_labels=True)),
+    "new labels, every 5th": (
+        BLANKS,
+        EndpointLimits(cap=50, local_labels=True, every=5),
+    ),
+    "small graphs": (GRAPHS, EndpointLimits(cap=100)),
+    "small graphs, every 7th": (GRAPHS, EndpointLimits(cap=100, every=7)),
 }
 
 
@@ -70,9 +79,9 @@ def test_requests_are_few_and_statements_complete(name: str) -> None:
 def test_last_resorts_are_complete() -> None:
     """If neither sorting nor hashes nor scans are possible, other queries are made."""
     for limits in (
-        Limits(cap=50, sorted=500, without=("MD5",)),
-        Limits(cap=50, scanned=2_500),
-        Limits(cap=50, every=5, sorted=1),
+        EndpointLimits(cap=50, sorted=500, without=("MD5",)),
+        EndpointLimits(cap=50, scanned=2_500),
+        EndpointLimits(cap=50, every=5, sorted=1),
     ):
         endpoint = CostlyEndpoint(RESOURCES, limits)
         plan = EndpointPlan("http://e.org/sparql")
