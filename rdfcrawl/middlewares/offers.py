@@ -128,11 +128,12 @@ async def _leave_covered(
     """Defer the pages of datasets that are fetched otherwise, as links to them are.
 
     They were queued before their dataset was known. If it fails, they are queued again.
+    Seeds are requested in any case: the operator has named them.
     """
     ingests = session.ingests
     ingests.own.full = session.datasets.full()
     for index in pages:
         record = visit.records[index]
-        if ingests.of(record).defers_queued(record, session.run):
+        if record.depth and ingests.of(record).defers_queued(record, session.run):
             visit.pending.remove(index)
     await session.datasets.defer()

@@ -26,35 +26,33 @@ from rdfcrawl.sources.access import (
     place_of,
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
+from rdfcrawl.sources.harvest.dataset_files import SERVED, DatasetFiles
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
 from rdfcrawl.sources.harvest.known_datasets import (
     DATASET,
+    MAX_GRAPHS_CHARS,
     KnownDataset,
     KnownDatasets,
+    credible_spaces,
     describe_url,
+    graphs_elsewhere,
     sample_of,
 )
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
 from rdfcrawl.sources.harvest.page_fetches import (
     PageFetch,
     PageFetches,
-    shortfall_of,
 )
 from rdfcrawl.sources.sitemaps.access import choose_way
-from rdfcrawl.sources.sitemaps.entry import may_list
-from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.hosts import HostNames, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
 
-_SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
 _MAX_FAILED: Final = 100_000  # not named by a dataset so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files
-_MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
 MAX_SAMPLES: Final = 20  # compared per dataset
 _MAX_PLACES: Final = 1000  # noted per dataset
 _COMPLETE_METHODS: Final = frozenset(
@@ -63,13 +61,18 @@ _COMPLETE_METHODS: Final = frozenset(
 
 
 class DatasetRegistry:
-    """The known datasets, shared by all workers of a crawl."""
+    """The known datasets, shared by all workers of a crawl.
+
+    Attributes:
+        files: the datasets that have each file.
+    """
 
     def __init__(self, session: CrawlSession, revisit_secs: int) -> None:
         self._session = session
         self._store = session.state_store
         self._descriptions = KnownDatasets(session.state_store)
         self._fetches = PageFetches(session.state_store)
+        self.files = DatasetFiles(session.state_store, self._fetches)
         self._revisit_secs = revisit_secs
 
     async def described(
@@ -83,7 +86,7 @@ class DatasetRegistry:
         datasets: list[KnownDataset] = []
         services: list[KnownDataset] = []
         for name, ways in named.items():
-            prefixes = _credible_spaces(
+            prefixes = credible_spaces(
                 findings.spaces.get(name, ()), ways, document, trust
             )
             modified = findings.modified.get(name, "")
@@ -205,76 +208,14 @@ class DatasetRegistry:
             return NOTHING_FOUND
         kept = set(now.urls_of_files) if now else set()
         files = [url for url in before.urls_of_files if url not in kept]
-        return Discovery(withdrawn=await self.drop_files(before.name, files))
+        return Discovery(withdrawn=await self.files.drop(before.name, files))
 
-    async def own_files(self, owned: Iterable[tuple[str, str]]) -> None:
-        """Note datasets and the URLs of their files."""
-        await self._store.gather(
-            self._store.put(url, _SERVED, {name: ""}) for name, url in owned
-        )
-
-    async def drop_files(self, name: str, files: Sequence[str]) -> tuple[str, ...]:
-        """Drop files of a dataset; return the documents to withdraw with them.
-
-        A file was read at the URL to which it redirects.
-        """
-        await self._store.gather(
-            self._store.drop(url, _SERVED, [name]) for url in files
-        )
-        gone = await self._without_datasets(files)
-        fetches = await self._fetches.without_validators(gone)
-        documents = [
-            (fetch and fetch.read_at) or url
-            for url, fetch in fetches.items()
-            if fetch is None or fetch.has_copy
-        ]
-        return tuple(await self._without_datasets(documents))
-
-    async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
-        """Withdraw the former URL of a file that now redirects elsewhere.
-
-        The result is None if the file has not been read there; then the response of the
-        former URL says whether it is gone.
-        """
-        is_gone = document.status in (404, 410)
-        is_read = document.n_quads and not (
-            shortfall_of(document) or document.is_doubtful
-        )
-        if not (is_gone or is_read):
-            return None
-        return Discovery(withdrawn=tuple(await self._without_datasets([url])))
-
-    async def _without_datasets(
-        self, files: Sequence[str], *, n_own: int = 0
-    ) -> list[str]:
-        """Return the files that at most `n_own` datasets have."""
-        n_datasets = await self._store.gather(
-            self._store.size(url, _SERVED) for url in files
-        )
-        return [url for url, n in zip(files, n_datasets, strict=True) if n <= n_own]
-
-    async def copies_of(self, document: Document, part: DumpPart) -> Discovery:
-        """Withdraw the files that a completely read part of a dataset replaces.
-
-        Earlier runs may have read other mirrors of it, or another way to the dataset.
-        Files that another dataset has, too, stay.
-        """
+    async def replaced_by(self, document: Document, part: DumpPart) -> Discovery:
+        """Withdraw the files that a completely read part of a dataset replaces."""
         dataset = await self.known(part.dataset) if part.run else None
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
-        way = dataset.ways[part.way]
-        is_all = len(way.parts) == 1
-        others = dataset.urls_of_files if is_all else way.parts[part.part]
-        read = {document.url, *document.record.chain, *document.response.requested}
-        urls = [url for url in others if url not in read]
-        if not urls:  # as usual
-            return NOTHING_FOUND
-        fetches = await self._fetches.last_of(
-            await self._without_datasets(urls, n_own=1)
-        )
-        copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
-        copies = await self._without_datasets(copies, n_own=1)
-        return Discovery(withdrawn=tuple(x for x in copies if x not in read))
+        return await self.files.replaced_by(document, part, dataset)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.
@@ -308,7 +249,7 @@ class DatasetRegistry:
         if is_noted:
             await self._store.put(_CRAWL, _FAILED, {place: self._of_run(lack)})
         url = place.partition(" ")[0]
-        names = {name async for name, _ in self._store.entries(url, _SERVED)}
+        names = {name async for name, _ in self._store.entries(url, SERVED)}
         discovery = NOTHING_FOUND
         for name in sorted(names | {own} - {""}):
             dataset = await self.known(name)
@@ -336,7 +277,7 @@ class DatasetRegistry:
     async def is_taken_otherwise(self, endpoint: str) -> bool:
         """Return whether all datasets of an endpoint are fetched by another method."""
         has_any = False
-        async for name, _ in self._store.entries(endpoint, _SERVED):
+        async for name, _ in self._store.entries(endpoint, SERVED):
             has_any = True
             dataset = await self.known(name)
             taken = await self.way_taken(name)
@@ -348,7 +289,7 @@ class DatasetRegistry:
 
     async def graphs_in(self, endpoint: str) -> set[tuple[str, ...]]:
         """Return the graphs of an endpoint that datasets have, by dataset."""
-        names = [name async for name, _ in self._store.entries(endpoint, _SERVED)]
+        names = [name async for name, _ in self._store.entries(endpoint, SERVED)]
         datasets = await self._store.gather(map(self.known, names))
         return {
             way.graphs
@@ -385,7 +326,7 @@ class DatasetRegistry:
         urls = dict.fromkeys(url for way in first for url in way.urls)
         # Beyond the limit, the task names the dataset.
         await self._store.gather(
-            self._store.put(url, _SERVED, {dataset.name: ""})
+            self._store.put(url, SERVED, {dataset.name: ""})
             for url in islice(urls, _MAX_PLACES)
         )
         await self._store.put(dataset.name, DATASET, {"noted": form})
@@ -451,7 +392,7 @@ class DatasetRegistry:
             way.place_of(url): url
             for way in dataset.ways
             if way.way in _COMPLETE_METHODS
-            and sum(map(len, way.graphs)) <= _MAX_GRAPHS_CHARS
+            and sum(map(len, way.graphs)) <= MAX_GRAPHS_CHARS
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
@@ -499,7 +440,7 @@ class DatasetRegistry:
         changes = await self._changes(dataset, urls)
         files = []
         for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
-            graphs = _graphs_elsewhere(dataset, url)
+            graphs = graphs_elsewhere(dataset, url)
             lastmod = dataset.lastmod or dataset.modified
             task = DumpPart(dataset.name, index, number, run, lastmod, graphs)
             part = Record(url, Kind.DUMP, depth, parent, task=task)
@@ -554,35 +495,6 @@ class DatasetRegistry:
                 is_due = is_due or fetch.lastmod != dataset.modified
             changes.append(f"run {run}" if is_due else None)
         return changes
-
-
-def _credible_spaces(
-    spaces: Iterable[str],
-    ways: Iterable[DatasetAccess],
-    document: Document,
-    trust: HostNames,
-) -> tuple[UriPrefix, ...]:
-    """Return the credible URI spaces of a dataset.
-
-    Document, data and URI space must be of one site; otherwise anyone could block the
-    crawl of a site. Files may also be on the site's FTP server, and on hosts trusted by
-    the operator.
-    """
-    places = {url for way in ways for part in way.parts for url in part}
-    sites = {
-        site_of(url)
-        for url in places
-        if not (trust.covers(url) or may_list(url, document.url, ()))
-    }
-    sites.add(site_of(document.url))
-    return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
-
-
-def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
-    """Return the prefixes of a dataset on other sites than its dump."""
-    urls = (prefix.url for prefix in dataset.prefixes)
-    others = tuple(url for url in urls if site_of(url) != site_of(dump))
-    return others if sum(map(len, others)) <= _MAX_GRAPHS_CHARS else ()
 
 
 def _is_cheap_or_failed(fetch: PageFetch) -> bool:

@@ -157,12 +157,13 @@ class DocumentDiscovery:
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
-            discovery = await self._context.datasets.copies_of(document, task)
+            discovery = await self._context.datasets.replaced_by(document, task)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):
             if isinstance(task, DumpPart | PortalFile):
-                withdrawn = await self._context.datasets.withdraw_left(document, left)
+                files = self._context.datasets.files
+                withdrawn = await files.withdraw_left(document, left)
                 if withdrawn is not None:
                     return discovery + withdrawn
             record = document.record

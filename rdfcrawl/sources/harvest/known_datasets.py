@@ -7,18 +7,19 @@ or of the site of its data.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.records import FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks import SamplePage
 from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
-from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, may_list
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri import requestable
+from rdfcrawl.uri.hosts import HostNames, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
@@ -30,6 +31,7 @@ _DESCRIPTIONS: Final = "said by"  # of a dataset: URL of a document -> `KnownDat
 _DESCRIBES: Final = "describes"  # of a document: the names of its datasets
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _NAMES: Final = "datasets asked again"  # of the crawl: name -> depth of its data
+MAX_GRAPHS_CHARS: Final = 2048  # of the graphs in a task, which has other parts
 _MAX_SOURCES: Final = 20  # describing documents of one dataset
 _MAX_NAMES: Final = 100_000
 
@@ -166,6 +168,35 @@ def _merged(known: KnownDataset, other: KnownDataset, source: str) -> KnownDatas
     kinds = {way.way for way in known.ways}
     new = tuple(way for way in other.ways if way.way not in kinds)
     return replace(known, ways=known.ways + new)
+
+
+def credible_spaces(
+    spaces: Iterable[str],
+    ways: Iterable[DatasetAccess],
+    document: Document,
+    trust: HostNames,
+) -> tuple[UriPrefix, ...]:
+    """Return the credible URI spaces of a dataset.
+
+    Document, data and URI space must be of one site; otherwise anyone could block the
+    crawl of a site. Files may also be on the site's FTP server, and on hosts trusted by
+    the operator.
+    """
+    places = {url for way in ways for part in way.parts for url in part}
+    sites = {
+        site_of(url)
+        for url in places
+        if not (trust.covers(url) or may_list(url, document.url, ()))
+    }
+    sites.add(site_of(document.url))
+    return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+
+
+def graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
+    """Return the prefixes of a dataset on other sites than its dump."""
+    urls = (prefix.url for prefix in dataset.prefixes)
+    others = tuple(url for url in urls if site_of(url) != site_of(dump))
+    return others if sum(map(len, others)) <= MAX_GRAPHS_CHARS else ()
 
 
 def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:

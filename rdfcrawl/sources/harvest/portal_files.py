@@ -103,7 +103,7 @@ class PortalFiles:
                 entries[name] = encode(_DatasetFiles(run, files, dropped))
             owned += ((name, url) for url in urls - known.keys())
             due[name] = await self._due(files, name, portal)
-        await self._context.datasets.own_files(owned)
+        await self._context.datasets.files.add(owned)
         await self._store.put(self._portal, _FILES, entries)
         return due
 
@@ -111,7 +111,7 @@ class PortalFiles:
         """Return the documents to withdraw, after all listed datasets were taken."""
         withdrawn: list[str] = []
         for name, urls in self._dropped.items():
-            withdrawn += await self._context.datasets.drop_files(name, urls)
+            withdrawn += await self._context.datasets.files.drop(name, urls)
         return tuple(dict.fromkeys(withdrawn))
 
     async def revisits(
