@@ -9,7 +9,7 @@ import pytest
 from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
-    from tests.conftest import RawServer
+    from tests.conftest import RawServer, Reply
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
@@ -88,3 +88,41 @@ def test_operator_chooses_pages(
     crawl(commands, seed, harvest=harvest)
     assert not {"/s.xml", "/dump.ttl"} & {*site.targets}
     assert sum(each.startswith("/r/") for each in site.targets) == N_PAGES
+
+
+def test_sitemap_that_fails_costs_no_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the sitemap that robots.txt names fails in any way, then all pages come."""
+    respond = loopback.response
+    answers: list[Reply] = [
+        [600.0],  # silence
+        [b"HTTP/1.1 200 OK\r\n", 600.0],
+        [None],
+        ["reset"],
+        loopback.redirect("/s.xml"),
+        loopback.redirect("http://127.20.9.77:9/s.xml"),
+        respond(b"<html><p>none", "text/html"),
+        *(respond(b"", status=status) for status in ("404 No", "500 No", "503 No")),
+        respond(b"", status="503 Busy", Retry_After="600"),
+    ]
+    pages = [f"/r/{number}" for number in range(3)]
+    sites = [loopback(host=f"127.20.10.{n}") for n, _ in enumerate(answers, 1)]
+    for site, answer in zip(sites, answers, strict=True):
+        robots = f"Sitemap: {site.url('/s.xml')}\n".encode()
+        site.pages |= {"/robots.txt": respond(robots), "/s.xml": answer}
+        site.pages |= {page: respond(b"<> <urn:x:p> 1 .") for page in pages}
+    front = loopback(host="127.20.9.3")
+    links = [site.url(page) for site in sites for page in pages]
+    front.pages["/"] = respond(
+        "".join(f"<> <urn:x:l> <{x}> .\n" for x in links).encode()
+    )
+    result = commands.crawl(
+        [front.url("/")],
+        TRANSFER_FIRST_BYTE_SECS=1,
+        HOST_BACKOFF_SECS=0.2,
+        HOST_PATIENCE_SECS=20,
+    )
+    assert result.code == 0, result.stderr
+    assert not {*links} - result.graphs
+    assert all("/s.xml" in site.targets for site in sites)
