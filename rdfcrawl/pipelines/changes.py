@@ -98,13 +98,13 @@ class StoredCopies:
         if document.record.kind is Kind.SPARQL:
             return ""  # an endpoint is judged by all of its responses
         task, moved = document.record.task, moved_from(document)
-        is_own = isinstance(task, RefreshedPage) and task.is_stored
         copies = {document.url: await self.last(document)}
         if moved:
             copies[moved] = await self.last(document, moved)
-        if is_own and not (copies[moved or document.url] or task.read_at):
+        if isinstance(task, RefreshedPage) and task.is_stored:
+            stored = document.url if task.read_at else moved or document.url
             # of a crawl that did not expect a later one
-            copies[moved or document.url] = LastCopy()
+            copies[stored] = copies[stored] or LastCopy()
         for url, last in copies.items():
             detour = detour_of(url, document.url)
             if last and (why := doubt_of(new._replace(detour=detour), last)):

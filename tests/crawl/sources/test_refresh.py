@@ -345,7 +345,11 @@ def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
     targets = {**read, **kept, "chain": other.at("/hop"), "gone": other.at("/410")}
     redirect_all(site, loopback, {each: targets[each[0]] for each in pages})
     other.fails("/410", "410 Gone")
-    given = {"REFRESH_RETRY_SECS": 0, "REFRESH_GONE_SECS": 0, "REFRESH_GONE_TRIES": 4}
+    given: dict[str, Any] = {
+        "REFRESH_RETRY_SECS": 0,
+        "REFRESH_GONE_SECS": 0,
+        "REFRESH_GONE_TRIES": 4,
+    }
     moved = {url: "there" for url in read.values() if url} | {third.at("/end"): "end"}
     stays = {url: name for (name, _), url in pages.items() if name in kept}
     for _ in range(2):
