@@ -295,8 +295,8 @@ def find_containers(
         buckets: dict[tuple[int, int], list[int]] = {
             (own[first], own[second]): [] for _, own in queried
         }
-        for number, (_, other) in enumerate(known):
-            bucket = buckets.get((other[first], other[second]))
+        for number, (_, minima) in enumerate(known):
+            bucket = buckets.get((minima[first], minima[second]))
             if bucket is not None and len(bucket) < MAX_COMPARED:
                 bucket.append(number)
         for (_, own), found in zip(queried, candidates, strict=True):
