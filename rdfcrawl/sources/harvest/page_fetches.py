@@ -136,7 +136,7 @@ class PageFetches:
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
-        is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
+        is_unclear = fetch.is_doubtful and not (status == 304 or document.has_same_statements)
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
@@ -219,7 +219,7 @@ def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
 def _is_doubtful(document: Document) -> bool:
     """Return whether a fetched page may be another one when it is requested again."""
     response = document.response
-    if document.status == 304 or document.is_unchanged:
+    if document.status == 304 or document.has_same_statements:
         return True  # if its date is a new one
     is_page = document.reading.format is HTML
     if document.n_quads:
