@@ -27,6 +27,7 @@ class FetchInterval(NamedTuple):
     Attributes:
         is_changed: the content differs: the bytes of the body.
         has_new_statements: the statements differ; false if one of them is unknown.
+        is_dated: sitemaps stated a lastmod at its end.
         is_claimed: sitemaps claimed a change by the end of the interval.
         changed_ms: time of the change: `Last-Modified` if it lies in the interval, else
             the middle; None if there was no change.
@@ -38,6 +39,7 @@ class FetchInterval(NamedTuple):
     is_claimed: bool
     changed_ms: float | None
     has_new_statements: bool = False
+    is_dated: bool = False
 
 
 def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
@@ -77,7 +79,10 @@ def _interval(
         changed_ms = modified if is_within else (begin + end) / 2
     stated = stated_lastmod(facts, end)
     is_claimed = has_claim(stated, before=stated_lastmod(facts, begin), since_ms=begin)
-    return FetchInterval(begin, end, is_changed, is_claimed, changed_ms, is_new)
+    is_dated = stated is not None
+    return FetchInterval(
+        begin, end, is_changed, is_claimed, changed_ms, is_new, is_dated
+    )
 
 
 def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
@@ -96,6 +101,14 @@ def has_claim(stated: int | None, *, before: int | None, since_ms: int) -> bool:
     return stated > since_ms or (before is not None and stated > before)
 
 
+def group_of(facts: UriFacts, interval: FetchInterval) -> str | None:
+    """Return the sitemap that dates a page in an interval; None for undated pages.
+
+    It is empty if the sitemap is unknown.
+    """
+    return facts.dated_by if interval.is_dated else None
+
+
 @dataclass(frozen=True, slots=True)
 class LastmodAccuracy:
     """Reliability of the lastmod values of a site.
@@ -105,6 +118,7 @@ class LastmodAccuracy:
         n_changed: intervals with changed content.
         n_both: intervals with both.
         n_new_statements: intervals with other statements at the end.
+        n_dated_changed: intervals with changed content and a lastmod.
     """
 
     n_intervals: int = 0
@@ -112,18 +126,20 @@ class LastmodAccuracy:
     n_changed: int = 0
     n_both: int = 0
     n_new_statements: int = 0
+    n_dated_changed: int = 0
 
     @classmethod
     def of(cls, intervals: Iterable[FetchInterval]) -> LastmodAccuracy:
         """Return the accuracy over some intervals."""
-        n = n_claimed = n_changed = n_both = n_new = 0
+        n = n_claimed = n_changed = n_both = n_new = n_dated = 0
         for each in intervals:
             n += 1
             n_claimed += each.is_claimed
             n_changed += each.is_changed
             n_both += each.is_claimed and each.is_changed
             n_new += each.has_new_statements
-        return cls(n, n_claimed, n_changed, n_both, n_new)
+            n_dated += each.is_changed and each.is_dated
+        return cls(n, n_claimed, n_changed, n_both, n_new, n_dated)
 
     @property
     def precision(self) -> MeasuredRatio:
@@ -132,8 +148,18 @@ class LastmodAccuracy:
 
     @property
     def recall(self) -> MeasuredRatio:
-        """The share of real changes that were claimed."""
+        """The share of real changes that were claimed, also of pages without dates."""
         return MeasuredRatio(self.n_both, self.n_changed)
+
+    @property
+    def dated_share(self) -> MeasuredRatio:
+        """The share of real changes of pages with a lastmod: its coverage."""
+        return MeasuredRatio(self.n_dated_changed, self.n_changed)
+
+    @property
+    def dated_recall(self) -> MeasuredRatio:
+        """The share of real changes of pages with a lastmod that were claimed."""
+        return MeasuredRatio(self.n_both, self.n_dated_changed)
 
 
 @dataclass(slots=True)

@@ -125,6 +125,7 @@ class UriFacts:
         is_led_to: it was requested because of a document other than a sitemap.
         listings: one for each sitemap that ever listed the URL, sorted by sitemap.
         claims: stated `lastmod` values, oldest first; each differs from the previous.
+        dated_by: the sitemap that stated the greatest `lastmod` last; empty if none.
         fetches: oldest first. If only the latest are kept, the first fetch and the
             first change are unknown; all else is correct.
         cluster: representative of the duplicates of this URL, which may be the URL
@@ -147,6 +148,7 @@ class UriFacts:
     is_led_to: bool = False
     listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
+    dated_by: str = ""
     fetches: tuple[UriFetch, ...] = ()
     cluster: str = ""
     redirects_to: str = ""

@@ -168,6 +168,7 @@ class FactReader:
             is_led_to=BY_LINK in record.latest,
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
+            dated_by=_dated_by(record),
             fetches=fetches_of(record),
             redirects_to=self.redirect_of(record),
             n_images=whole_number(record.current("images")),
@@ -327,6 +328,19 @@ def _date_ms(text: str) -> int | None:
         return None
 
 
+def _dated_by(record: UrlRecord) -> str:
+    """Return the sitemap that stated the greatest lastmod last; the first by name."""
+    dated = [each for each in record.listings if each.lastmod]
+    if len(dated) < 2:
+        return dated[0].sitemap if dated else ""
+    return max(dated, key=lambda each: _lastmod_ms(each.lastmod) or 0).sitemap
+
+
+def _lastmod_ms(text: str) -> int | None:
+    point = parse_point(text)
+    return None if point is None else round(point.earliest.timestamp() * 1000)
+
+
 def _claims(
     claims: tuple[SitemapClaim, ...], dropped_ms: int | None
 ) -> Iterator[LastmodClaim]:
@@ -337,8 +351,7 @@ def _claims(
     """
     first: dict[int, int | None] = {}
     for claim in claims:
-        point = parse_point(claim.lastmod)
-        at = None if point is None else round(point.earliest.timestamp() * 1000)
+        at = _lastmod_ms(claim.lastmod)
         known = first.get(claim.first_ms)
         first[claim.first_ms] = max(known, at) if known and at else at or known
     before: int | None = None
