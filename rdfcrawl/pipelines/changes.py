@@ -15,6 +15,7 @@ from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.last_copies import (
     LastCopy,
     NewCopy,
+    detour_of,
     doubt_of,
     doubted,
 )
@@ -129,18 +130,20 @@ class StoredCopies:
         """Return why a document does not replace the last copy; empty if it does."""
         if document.record.kind is Kind.SPARQL:
             return ""  # an endpoint is judged by all of its responses
-        url, moved = document.url, moved_from(document)
-        last = await self.last(document)
-        if last is None and moved:
-            url, last = moved, await self.last(document, moved)
-        if last is None:
-            task = document.record.task
-            if not (isinstance(task, RefreshedPage) and task.is_stored):
-                return ""
-            last = LastCopy()  # of a crawl that did not expect a later one
-        if why := doubt_of(new, last):
-            self._written[copy_key(url)] = doubted(last, new).text()
-        return why
+        task, moved = document.record.task, moved_from(document)
+        copies = {document.url: await self.last(document)}
+        if moved:
+            copies[moved] = await self.last(document, moved)
+        if isinstance(task, RefreshedPage) and task.is_stored:
+            stored = document.url if task.read_at else moved or document.url
+            # of a crawl that did not expect a later one
+            copies[stored] = copies[stored] or LastCopy()
+        for url, last in copies.items():
+            detour = detour_of(url, document.url)
+            if last and (why := doubt_of(new._replace(detour=detour), last)):
+                self._written[copy_key(url)] = doubted(last, new).text()
+                return why
+        return ""
 
     def _is_later(self, document: Document) -> bool:
         """Return whether an earlier run may have stored the document."""
@@ -251,11 +254,11 @@ class KeptStore:
 def lost_copy(document: Document) -> str:
     """Return the URL of a page whose statements are deleted; empty if all stay.
 
-    They are deleted if the page is gone, is redirected to another host, or was read at
-    another URL. Other responses change nothing stored, and none affects the URL where
-    the page was read before, which is requested by itself.
+    They are deleted if the page is gone, or was read at another URL, also of another
+    host. Other responses change nothing stored, and none affects the URL where the page
+    was read before, which is requested by itself.
     """
-    task, url = document.record.task, document.record.url
+    task, url = document.record.task, requested_url(document)
     if not isinstance(task, RefreshedPage) or not task.is_stored or task.read_at:
         return ""
     if task.is_gone(document.status, document.response.started_ms):
@@ -263,9 +266,7 @@ def lost_copy(document: Document) -> str:
     is_elsewhere = document.url != url
     if any(fault.reason is not Reason.EMPTY for fault in document.faults):
         return url if document.n_quads and is_elsewhere else ""
-    has_moved = 300 <= document.status < 400 and document.status != 304
-    was_read = 200 <= document.status < 300 and is_elsewhere
-    return url if has_moved or was_read else ""
+    return url if is_elsewhere and 200 <= document.status < 300 else ""
 
 
 def moved_from(document: Document) -> str:

@@ -107,9 +107,7 @@ def statements_hash(chunk: bytes, graph: str) -> str:
     return content_hash(_normal_of_chunk(chunk, graph, has_graphs=True).text)
 
 
-def _normal_of_chunk(
-    chunk: bytes, graph: str, *, has_graphs: bool
-) -> NormalStatements:
+def _normal_of_chunk(chunk: bytes, graph: str, *, has_graphs: bool) -> NormalStatements:
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
     lines = chunk.split(b"\n")

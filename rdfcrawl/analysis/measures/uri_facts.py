@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 """Outcomes of fetches with new statements, by `sq:status`."""
 
+
 class SitemapOrigin(StrEnum):
     """The way a sitemap was found; the values of `rc:foundBy`."""
 
@@ -55,7 +56,6 @@ class UriFetch:
     statements_hash: str = ""
     modified_ms: int | None = None
     fault: str = ""
-
 
     @property
     def was_read(self) -> bool:

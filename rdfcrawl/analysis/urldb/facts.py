@@ -134,6 +134,12 @@ class FactReader:
         end = self._normal(record.current("redirect"))
         return "" if end == record.url else end
 
+    def end_of(self, facts: UriFacts) -> UriFacts:
+        """Return the facts of the page to which a URL is redirected, or its own."""
+        is_left = bool(facts.fetches) and facts.fetches[-1].status == "REDIRECTED"
+        target = self._database.find(facts.redirects_to) if is_left else None
+        return facts if target is None else self.facts_of(target)
+
     def canonical_of(self, record: UrlRecord) -> str:
         """Return the declared canonical URL of a page; empty if there is none."""
         return self._normal(record.current("canonical"))

@@ -22,6 +22,7 @@ from rdfcrawl.analysis.urldb.record import (
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.rdf.terms import unix_ms, whole_number
 from rdfcrawl.stores.reading import iter_marked
@@ -41,6 +42,7 @@ _HOP: Final = f"{RDF}first"
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
+_WITHDRAWN: Final = f"{PROV}wasInvalidatedBy"
 _DEPTH: Final = f"{SQUIRREL}depth"
 # The documents of a source share its URL, but none is the content of that URL.
 _OF_SOURCE: Final = '"source('
@@ -220,7 +222,10 @@ def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
         if url == crawled:
             break
         if url != urls[-1]:
-            yield UrlObservation(url, ms, observe(latest=f'["redirect",{ms},{end}]'))
+            latest = f'["redirect",{ms},{end}]'
+            if f"<{graph_iri(url)}> <{_WITHDRAWN}> <" in piece:
+                latest += f',["withdrawn",{ms},"true"]'
+            yield UrlObservation(url, ms, observe(latest=latest))
 
 
 def _json(term: str) -> str:

@@ -136,7 +136,9 @@ class PageFetches:
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
-        is_unclear = fetch.is_doubtful and not (status == 304 or document.has_same_statements)
+        is_unclear = fetch.is_doubtful and not (
+            status == 304 or document.has_same_statements
+        )
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
