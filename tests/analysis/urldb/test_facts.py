@@ -194,6 +194,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
                 LastmodClaim(read_ms=T0 + 1, lastmod_ms=new_year),
                 LastmodClaim(read_ms=T0 + 20, lastmod_ms=new_year + 86_400_000),
             ),
+            dated_by=child,
             fetches=(
                 UriFetch(
                     started_ms=T0 + 3,
