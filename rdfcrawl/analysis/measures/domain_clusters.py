@@ -23,7 +23,7 @@ from rdfcrawl.analysis.duplicates.clusters import (
 )
 from rdfcrawl.analysis.measures.coverage import has_statements, sample_missed
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, last_read
-from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, content_hash
+from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, Sketch, content_hash
 
 LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
 LEAST_CONTAINMENT: Final = 0.9
@@ -83,13 +83,13 @@ class PageContent:
     """Content of a page that its facts do not include.
 
     Attributes:
-        minima: of its sketch, 64 numbers; empty if there is no sketch.
-        n_shingles: number of distinct shingles in the sketch; 0: unknown.
+        sketch: of its shingles; None if there is none.
+        n_shingles: number of its distinct shingles; 0: unknown.
         redirects_to: targets of its redirects, in normal form.
         canonical: URL of its `rel=canonical`, in normal form.
     """
 
-    minima: Sequence[int] = ()
+    sketch: Sketch | None = None
     n_shingles: int = 0
     redirects_to: tuple[str, ...] = ()
     canonical: str = ""
@@ -158,7 +158,7 @@ def _print(
     return ContentPrint(
         url=facts.url,
         text_hash=_text_hash(facts),
-        minima=content.minima,
+        sketch=content.sketch,
         redirects_to=tuple(x for x in content.redirects_to if x in crawled),
         n_shingles=content.n_shingles,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -25,7 +24,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
 from rdfcrawl.analysis.urldb.record import BY_LINK, SEED
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
-from rdfcrawl.rdf.fingerprints import read_sketch
+from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
 from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
 
@@ -49,7 +48,7 @@ _OF_ALL_SITES: Final = "/.well-known/void"
 
 MAX_CLUSTERED: Final = 100_000
 """Maximum number of URLs of a domain that are searched for duplicates, in memory."""
-_UNKNOWN: Final = PageContent(minima=array("I"))
+_UNKNOWN: Final = PageContent()
 _MAX_DEPTH: Final = 4  # of sitemap indexes
 _CACHED: Final = 10_000  # readings of sitemaps
 _HELD: Final = 1000  # records of sitemaps
@@ -123,7 +122,7 @@ class FactReader:
     def _content_of(self, record: UrlRecord) -> PageContent:
         redirect = self.redirect_of(record)
         return PageContent(
-            minima=_minima(record.current("sketch")),
+            sketch=_sketch(record.current("sketch")),
             n_shingles=whole_number(record.current("shingles")),
             redirects_to=(redirect,) if redirect else (),
             canonical=self.canonical_of(record),
@@ -294,12 +293,12 @@ def _first_linked_ms(record: UrlRecord) -> int | None:
     return min(times, default=None)
 
 
-def _minima(sketch: str) -> array[int]:
-    """Return the minima of a sketch; empty if it is invalid."""
+def _sketch(text: str) -> Sketch | None:
+    """Return a sketch; None if there is none, or it is invalid."""
     try:
-        return array("I", read_sketch(sketch) if sketch else ())
+        return read_sketch(text)
     except ValueError:
-        return array("I")
+        return None
 
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
