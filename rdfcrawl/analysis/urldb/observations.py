@@ -39,6 +39,7 @@ _STARTED: Final = f"{PROV}startedAtTime"
 _HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
 _REDIRECTS: Final = f"{RC}redirects"
 _HOP: Final = f"{RDF}first"
+_CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the URL
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
@@ -196,12 +197,13 @@ def _page_request(facts: dict[str, str], requested_ms: int) -> Iterator[str]:
         requested_ms: its start; 0 if there was no request.
     """
     task = facts.get(_TASK, '""')[1:-1]
+    if _CHAIN in facts and (not task or task == RefreshedPage.TAG):
+        yield f'["{BY_LINK}",0,"true"]'
     if _SOURCE in facts:
         yield f'["{BY_LIST}",0,"true"]'
-    elif _PARENT not in facts and (not task or task in _SEED_TASKS):
-        name = SEED if requested_ms else BY_LINK
-        yield f'["{name}",{requested_ms},"true"]'
-    elif not task or _IS_LEFT in facts:
+    elif _PARENT not in facts and requested_ms and (not task or task in _SEED_TASKS):
+        yield f'["{SEED}",{requested_ms},"true"]'
+    elif _CHAIN not in facts and (not task or _IS_LEFT in facts):
         yield f'["{BY_LINK}",0,"true"]'
 
 
@@ -218,6 +220,8 @@ def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
     end = quoted(urls[-1])
     if urls[-1] != crawled:
         facts[_HOP] = hops[-1]
+    if urls[0] != crawled:
+        facts[_CHAIN] = hops[0]
     for url in urls:
         if url == crawled:
             break
