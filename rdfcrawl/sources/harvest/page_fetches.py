@@ -141,7 +141,7 @@ class PageFetches:
             document.response.is_partial or _is_redirect(status)
         )
         secs = document.response.started_ms // 1000
-        is_same = status == 304 or document.is_unchanged or not is_fetched
+        is_same = status == 304 or document.has_same_statements or not is_fetched
         fetch = PageFetch(
             task.run,
             secs,
