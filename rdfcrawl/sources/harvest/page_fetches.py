@@ -141,7 +141,7 @@ class PageFetches:
             document.response.is_partial or _is_redirect(status)
         )
         secs = document.response.started_ms // 1000
-        is_same = status == 304 or document.is_unchanged or not is_fetched
+        is_same = status == 304 or document.has_same_statements or not is_fetched
         fetch = PageFetch(
             task.run,
             secs,
@@ -155,7 +155,9 @@ class PageFetches:
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
-        is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
+        is_unclear = fetch.is_doubtful and not (
+            status == 304 or document.has_same_statements
+        )
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
@@ -240,7 +242,7 @@ def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
 def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     """Return whether a fetched page may be another one when it is requested again."""
     response = document.response
-    if document.status == 304 or document.is_unchanged:
+    if document.status == 304 or document.has_same_statements:
         return True  # if its date is a new one
     if document.n_quads and document.is_partial:
         return True
