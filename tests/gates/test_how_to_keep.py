@@ -98,7 +98,7 @@ def test_portal_is_kept_by_the_same_command(commands: Commands, tmp_path: Path) 
 def keep_twice(
     commands: Commands, folder: Path, site: str, change: Callable[[], object]
 ) -> list[set[str]]:
-    """Keep a site, let it change, and keep it again; return the objects of each copy."""
+    """Keep a site, let it change, keep it again; return the objects of each copy."""
     name = site.partition("://")[2].partition("/")[0].replace(":", "_")
     copies = []
     for _ in range(2):
