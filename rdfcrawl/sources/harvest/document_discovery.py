@@ -129,6 +129,7 @@ class DocumentDiscovery:
         self._found = FoundSources(context)
         self._harvest = harvest
         self._endpoints = context.arguments.endpoints
+        self._known_offers: set[str] = set()
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the discoveries in a completely read document, except its links."""
@@ -231,12 +232,35 @@ class DocumentDiscovery:
             replaced = scan.services.replaced(document.url)
             findings = findings.with_service(own, replaced)
         left_out = Discovery(not_rdf=findings.left_out)
+        if scan.has_any and scan.accesses.datasets:
+            left_out += await self._offered(document, scan.accesses.datasets)
         if not self._wants_endpoints:
             findings = findings.without(AccessMethod.SPARQL)
         if findings.is_empty and not self._run:  # none to withdraw
             return left_out
         datasets = self._context.datasets
         return left_out + await datasets.described(findings, document)
+
+    async def _offered(self, document: Document, urls: Iterable[str]) -> Discovery:
+        """Return the documents about the datasets of a page, before other pages."""
+        if DATASETS not in self._context.arguments.harvest:
+            return NOTHING_FOUND
+        record, task = document.record, RevisitedPage(self._run)
+        offers = [
+            FollowUp(
+                Record(url, Kind.PAGE, record.depth + 1, document.url, task=task),
+                urgency=Urgency.SOON,
+                change=f"run {self._run}" if self._run else "",
+            )
+            for url in urls
+            if url not in self._known_offers
+            and url != document.url
+            and origin_of(url) == origin_of(document.url)
+        ]
+        if len(self._known_offers) >= _MAX_SITES:
+            self._known_offers.clear()
+        self._known_offers.update(each.record.url for each in offers)
+        return await self._noted(found(*offers))
 
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without the endpoints named by the operator."""
