@@ -23,22 +23,55 @@ from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.pipelines.provenance import has_losses
+from rdfcrawl.rdf.fingerprints import MAX_STATEMENT_BYTES, statements_hash
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.stores.options import shown_uri
 
 _DIGEST_BYTES: Final = 12
 
 
-class DocumentDigest:
-    """Digest of the statements of a document, in their order."""
+class StatementsDigest:
+    """Digests of the statements of a document.
+
+    Their order makes no difference, except in documents of more than
+    `MAX_STATEMENT_BYTES`.
+    """
+
+    __slots__ = "_hash", "_held", "_n_bytes"
 
     def __init__(self) -> None:
-        self._hash = blake2b(digest_size=_DIGEST_BYTES)
-        self.add = self._hash.update
+        self._held: list[bytes] = []
+        self._n_bytes = 0
+        self._hash: blake2b | None = None  # of a large document
 
-    def text(self) -> str:
-        """Return the digest as text."""
-        return b64encode(self._hash.digest()).decode()
+    def add(self, lines: bytes) -> None:
+        """Add complete lines of N-Quads."""
+        if self._hash is not None:
+            self._hash.update(lines)
+            return
+        self._held.append(lines)
+        self._n_bytes += len(lines)
+        if self._n_bytes > MAX_STATEMENT_BYTES:
+            self._hash = blake2b(b"".join(self._held), digest_size=_DIGEST_BYTES)
+            self._held.clear()
+
+    def stored(self) -> str:
+        """Return the digest that shows whether a store has these statements."""
+        found = self._hash
+        if found is None:
+            lines = sorted({*b"".join(self._held).split(b"\n")})
+            found = blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES)
+        return b64encode(found.digest()).decode()
+
+    def compared(self, graph: str) -> str:
+        """Return the hash for the history of a document.
+
+        Blank nodes have no labels in it, and the document has no name, unless it is
+        large.
+        """
+        if self._hash is not None:
+            return self._hash.hexdigest()
+        return statements_hash(b"".join(self._held), graph)
 
 
 def may_be_revisited(document: Document) -> bool:
@@ -80,7 +113,7 @@ class StoredCopies:
         """Return whether the store has exactly these statements of a document.
 
         If the store has others, their digest is removed here, as they will be replaced,
-        and `Document.is_changed` is set.
+        and `Document.has_new_statements` is set.
         """
         last = await self.last(document)
         if last is None:
@@ -88,7 +121,7 @@ class StoredCopies:
         key = copy_key(document.url)
         if last.digest == new.kept().digest != "" and key not in self._written:
             return True
-        document.is_changed = bool(last.digest) and not has_losses(document)
+        document.has_new_statements = bool(last.digest) and not has_losses(document)
         self._written.pop(key, None)
         await self._put({key: last._replace(digest="").text()})
         return False

@@ -90,11 +90,21 @@ def fingerprint_statements(
         graph: IRI of their document. In statements the empty IRI replaces it; it is
             omitted as graph name and as subject; blank nodes become `_:`.
     """
+    normal = _normal_of_chunk(chunk, graph, has_graphs=has_graphs)
+    return Fingerprint(*fingerprint_normal(normal))
+
+
+def statements_hash(chunk: bytes, graph: str) -> str:
+    """Return the hash of `fingerprint_statements` without its sketch."""
+    return content_hash(_normal_of_chunk(chunk, graph, has_graphs=True).text)
+
+
+def _normal_of_chunk(chunk: bytes, graph: str, *, has_graphs: bool) -> NormalStatements:
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
     lines = chunk.split(b"\n")
     lines.pop()  # after the last line feed
-    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
+    return normal_statements(lines, graph)
 
 
 class NormalStatements(NamedTuple):

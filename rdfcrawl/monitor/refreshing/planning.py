@@ -109,7 +109,8 @@ class RefreshReason:
         last_ms: its last fetch, Unix time.
         due_ms: when it is due by the policy; None: the policy gives no time.
         n_fetches: known fetches.
-        n_changes: changes that these have found.
+        n_content_changes: of these, those that found other content.
+        n_statement_changes: of these, those that found other statements.
         changes_per_day: estimated.
         claimed_ms: `lastmod` that claims a change since; None: none does.
     """
@@ -117,7 +118,8 @@ class RefreshReason:
     last_ms: int
     due_ms: int | None
     n_fetches: int
-    n_changes: int
+    n_content_changes: int
+    n_statement_changes: int
     changes_per_day: float
     claimed_ms: int | None
 
@@ -303,11 +305,13 @@ def planned_fetch(
         now_ms: Unix time.
     """
     depth = record.latest.get("depth", "0")
+    intervals = list(iter_intervals(facts))
     reason = RefreshReason(
         last_ms=last_fetched_ms(facts),
         due_ms=due_ms,
         n_fetches=len(facts.fetches),
-        n_changes=sum(each.is_changed for each in iter_intervals(facts)),
+        n_content_changes=sum(each.is_changed for each in intervals),
+        n_statement_changes=sum(each.has_new_statements for each in intervals),
         changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
         claimed_ms=stated_lastmod(facts, now_ms) if is_claimed(facts) else None,
     )

@@ -14,7 +14,7 @@ from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
+from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
     DumpPart,
@@ -25,7 +25,7 @@ from rdfcrawl.core.tasks import (
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import DCAT_US, OAI_PMH, VOID
+from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
@@ -79,6 +79,8 @@ class FoundSources:
 
     def _is_wanted(self, record: Record) -> bool:
         """Return whether a record is still wanted, or was named by the operator."""
+        if _is_offer(record):
+            return DATASETS in self._wanted
         if record.kind is not Kind.CUSTOM:
             return record.kind is Kind.PAGE or record.kind in self._wanted
         task = read_task(record)
@@ -92,6 +94,12 @@ class FoundSources:
         if isinstance(task, SourceTask | RevisitedPage):
             record = replace(record, task=replace(task, run=self._run))
         return FollowUp(record, change=f"run {self._run}")
+
+
+def _is_offer(record: Record) -> bool:
+    """Return whether a sitemap is read only for the datasets in it."""
+    payload = record.task.payload if isinstance(record.task, SourceTask) else None
+    return isinstance(payload, SitemapTask) and payload.only_datasets
 
 
 _MAX_ENDPOINTS: Final = 100_000  # named by the operator
@@ -174,6 +182,8 @@ class DocumentDiscovery:
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
         discovery = self._sites.of_source(document.record)
+        if document.n_quads and _is_offer(document.record):
+            await self._found.note([FollowUp(document.record)])
         lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
         if lost and document.record.kind is Kind.SITEMAP:  # not harvested
             n_faults = len(document.faults)
