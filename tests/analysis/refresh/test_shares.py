@@ -9,17 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-from rdfcrawl.analysis.refresh.optimal import (
-    OptimalFreshness,
-    budget_for,
-    freshness_of,
-    worth_of,
-)
+from rdfcrawl.analysis.refresh.optimal import budget_for, freshness_of, worth_of
 from rdfcrawl.analysis.refresh.outlook import OutlookCount, grouped_rates
-from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
+from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.refresh.shares import BudgetShares
-from tests.support.changing_pages import mean_freshness, optimal_freshness
+from tests.support.changing_pages import kept_fresh, optimal_freshness
 
 WORTHS = st.lists(st.lists(st.floats(0, 1e9), max_size=8), max_size=12)
 
@@ -78,60 +72,6 @@ def test_worth_is_the_gain_of_a_fetch(rate: float, age: float) -> None:
         (1 - (1 + rate * age) * exp(-rate * age)) / rate, abs=1e-9
     )
     assert worth_of(rate, 1e9) == pytest.approx(1 / rate)
-
-
-def facts_of(url: str, day: int) -> UriFacts:
-    """Return the facts of a page that was fetched on a day."""
-    return UriFacts(domain="d", url=url, fetches=(UriFetch(started_ms=day * DAY_MS),))
-
-
-def kept_fresh(hosts: list[list[float]], budget: int, n_days: int) -> float:
-    """Return the freshness of pages with known rates that share a budget for a time.
-
-    Each day, all hosts offer all pages, and fetch as many as their shares are. Of the
-    first half, nothing counts.
-    """
-    rates = {
-        f"http://{host}.example/{n}": rate
-        for host, some in enumerate(hosts)
-        for n, rate in enumerate(some)
-    }
-    policy = OptimalFreshness(lambda facts: rates[facts.url] / DAY_MS)
-    last = dict.fromkeys(rates, -1)
-    of_host = [
-        [x for x in rates if x.startswith(f"http://{n}.")] for n in range(len(hosts))
-    ]
-    total = 0.0
-    for day in range(n_days):
-        pages = [
-            [
-                UriFacts(
-                    domain="d", url=x, fetches=(UriFetch(started_ms=last[x] * DAY_MS),)
-                )
-                for x in some
-            ]
-            for some in of_host
-        ]
-        worths = [[policy.worth(x, day * DAY_MS) for x in some] for some in pages]
-        shares = BudgetShares(budget, day)
-        for some in worths:
-            shares.offer(some)
-        settled = shares.settled()
-        for facts, some in zip(pages, worths, strict=True):
-            n_fetches, n_explored = settled.next_share(some)
-            epoch = RefreshEpoch(
-                now_ms=day * DAY_MS, n_fetches=n_fetches, n_explored=n_explored
-            )
-            chosen = (
-                policy.choose(lambda facts=facts: facts, epoch) if n_fetches else ()
-            )
-            last |= dict.fromkeys(chosen, day)
-        if day >= n_days // 2:  # until the next day, a copy is fresh with this share
-            total += sum(
-                exp(-rate * (day - last[url])) * mean_freshness(rate, 1.0)
-                for url, rate in rates.items()
-            )
-    return total / (n_days - n_days // 2) / len(rates)
 
 
 def small_and_large() -> list[list[float]]:
