@@ -245,9 +245,7 @@ def kept_fresh(hosts: list[list[float]], budget: int, n_days: int) -> float:
             epoch = RefreshEpoch(
                 now_ms=day * DAY_MS, n_fetches=n_fetches, n_explored=n_explored
             )
-            chosen = (
-                policy.choose(lambda facts=facts: facts, epoch) if n_fetches else ()
-            )
+            chosen = policy.choose(partial(list, facts), epoch) if n_fetches else ()
             last |= dict.fromkeys(chosen, day)
         if day >= n_days // 2:  # until the next day, a copy is fresh with this share
             total += sum(
