@@ -141,8 +141,8 @@ class DocumentDiscovery:
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
             is_shown = is_shown or document.reading.format is formats.OAI_PMH
-            is_shown = is_shown or self._sources.may_be_list(document)
-            if is_shown or self._sources.wants_lists:  # rare
+            is_seed = self._sources.wants_sitemaps and not document.record.depth
+            if is_shown or is_seed or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
@@ -399,8 +399,8 @@ _LIST_BYTES: Final = 1024
 
 
 def _is_list(document: Document) -> bool:
-    """Return whether a document begins like a sitemap or feed."""
-    is_page = "html" in document.media_type
+    """Return whether a document is a seed that begins like a sitemap or feed."""
+    is_page = document.record.depth or "html" in document.media_type
     return not is_page and bool(_find_list(head_of(document.response, _LIST_BYTES)))
 
 
@@ -411,6 +411,7 @@ class RecognizedSources:
         harvest = context.arguments.harvest
         self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
         self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name a list
+        self.wants_sitemaps = Kind.SITEMAP in harvest  # a seed may be one
         self._run = context.run
         self._context = context
 
@@ -434,14 +435,10 @@ class RecognizedSources:
             )
             if not is_taken:
                 follow_ups.append(FollowUp(record))
-        if is_feed := self.may_be_list(document) and _is_list(document):
+        if is_feed := self.wants_sitemaps and _is_list(document):
             record = Record(document.url, Kind.SITEMAP, depth, document.url, task=task)
             follow_ups.append(FollowUp(record, urgency=Urgency.SOON))
         return replace(found(*follow_ups), is_excused=is_feed)
-
-    def may_be_list(self, document: Document) -> bool:
-        """Return whether a document is a seed, which may be a sitemap or feed."""
-        return Kind.SITEMAP in self._wanted and not document.record.depth
 
     def _repositories(self, document: Document) -> list[FollowUp]:
         """Return the first record of a repository, if it is wanted or a seed."""
