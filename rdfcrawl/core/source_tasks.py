@@ -152,8 +152,8 @@ class SyncSearch:
 
     # `site`, its description; `page`; `robots`; `given`, named by the operator;
     # `list`, maybe a document of ResourceSync; `above`, one that such a document names;
-    # `below`, the first document again
-    step: Literal["site", "page", "robots", "given", "list", "above", "below"]
+    # `below`, the first document again; `only`, the description of a site and no other
+    step: Literal["site", "page", "robots", "given", "list", "above", "below", "only"]
     below: str = ""  # of `above`: the document that names it
 
 
