@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 from xml.parsers import expat
 
@@ -56,7 +56,7 @@ class LiteralScreen:
         self._rest = b""
         self._content: XmlContent | None = None  # of the open literal
         self._is_closed = False
-        self._end = re.compile(b"")
+        self._end = _end_of(b"")
         # Text without plain literals, which the parser sees before another one.
         self._unseen: list[bytes] = []
         self._n_unseen = 0
@@ -65,9 +65,6 @@ class LiteralScreen:
         self._n_run = 0  # bytes of the last run of plain literals
         self._has_root = False
         self._is_plain = False  # only the root has declared namespaces
-        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.namespace_prefixes = True
-        parser.buffer_text = True
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
         """Return the text with literals as text.
@@ -123,6 +120,13 @@ class LiteralScreen:
                     self._rest = text[end:]
                     return
                 at = end
+
+    @cached_property
+    def _parser(self) -> expat.XMLParserType:  # not for plain literals alone
+        parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.namespace_prefixes = True
+        parser.buffer_text = True
+        return parser
 
     def _plain_run(self, text: bytes, begin: int) -> Iterator[bytes]:
         """Yield text with plain literals like those before, up to another one."""

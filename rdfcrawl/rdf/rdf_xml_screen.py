@@ -168,11 +168,12 @@ class RdfXmlScreen(XmlScreen):
             return block
         self._is_rdf, tag, self._n_before = True, found[0], found.end()
         n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
-        n_others += b"/its" in tag  # a namespace whose attributes are read
-        if n_others == (n_others and len(_ABSOLUTE_BASE.findall(tag))):
-            return block
-        prefixes = _ITS.findall(tag)
+        if n_others:
+            n_others -= len(_ABSOLUTE_BASE.findall(tag))
+        prefixes = _ITS.findall(tag) if b"/its" in tag else ()
         is_its = any(prefix + b":dir" in block for prefix in prefixes)
+        if not n_others and not is_its:
+            return block
         if (
             _NOT_OF_ROOT.search(tag)
             or (is_its and not _VERSION.search(tag))

@@ -7,6 +7,7 @@ node or of a property, since each start or end tag leads from one to the other.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from rdfcrawl.rdf.xml_screen import outline_of
@@ -15,6 +16,7 @@ _ABOUT, _RESOURCE, _TYPE, _BAG, _DATATYPE, _PARSE_TYPE = (
     outline_of(name)
     for name in (b":about", b":resource", b":type", b"bagID", b"datatype", b"parseType")
 )
+_COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)++"  # not CDATA
 
 
 def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
@@ -24,11 +26,13 @@ def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
     attributes, nodes that are properties, a datatype of a node. The values of
     `rdf:parseType` are `Collection` and `Resource`.
     """
-    return _STRIPES[b"!" in outline, begins_with_node].match(outline) is not None
+    pattern = _stripes(has_comments=b"!" in outline, begins_with_node=begins_with_node)
+    return pattern.match(outline) is not None
 
 
-def _stripes(text: bytes, *, begins_with_node: bool) -> re.Pattern[bytes]:
-    """Return the expression, with one for the text between tags."""
+@cache
+def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]:
+    text = rb"(?:%b|[^<]*+)" % _COMMENTS if has_comments else rb"[^<]*+"
     node = _tag(_RESOURCE, _DATATYPE, _PARSE_TYPE, _BAG)
     leaf = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG)
     # A property with nodes; a datatype would be lost.
@@ -47,9 +51,6 @@ def _stripes(text: bytes, *, begins_with_node: bool) -> re.Pattern[bytes]:
     return re.compile(rb"(?:%b%b)*+(?:%b%b|%b)%b\Z" % parts)
 
 
-_COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)++"  # not CDATA
-
-
 def _tag(*excluded: bytes) -> bytes:
     """Return the expression of a start tag up to its end."""
     ends = [name[-3:] for name in excluded]  # of one length, for one look-behind
@@ -57,13 +58,3 @@ def _tag(*excluded: bytes) -> bytes:
     before += b"".join(b"(?<!%b)" % end for end in ends if len(end) < 3)
     value = rb"=(?:\"[^\"\n<]*+\"|'[^'\n<]*+')"
     return rb"[^<>=/!?]*+(?:%b%b[^<>=/]*+)*+" % (before, value)
-
-
-_STRIPES: Final = {
-    (has_comments, begins_with_node): _stripes(
-        rb"(?:%b|[^<]*+)" % _COMMENTS if has_comments else rb"[^<]*+",
-        begins_with_node=begins_with_node,
-    )
-    for has_comments in (False, True)
-    for begins_with_node in (False, True)
-}
