@@ -327,8 +327,11 @@ def _is_behind_message(claimed: formats.Format, head: bytes) -> bool:
     if claimed is formats.RDF_XML:
         root = _LATE_ROOT.match(head)
         return root is not None and not _PAGE_MARK.search(root[0].lower())
-    is_turtle = _RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head)
-    return claimed.family == "text" and bool(is_turtle or _LATE_STATEMENT.search(head))
+    return claimed.family == "text" and bool(
+        _RELATIVE_STATEMENT.match(head)
+        or _LATE_DIRECTIVE.search(head)
+        or _LATE_STATEMENT.search(head)
+    )
 
 
 def _is_sure(
