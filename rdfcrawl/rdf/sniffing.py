@@ -375,26 +375,30 @@ def _sniff(head: bytes) -> FormatDecision:
         return _by_magic(PackingKind.TAR)
     if head.startswith(_MARKUP_STARTS):  # usual, and nothing else
         return _sniff_markup(head)
-    found = _sniff_text(head)
-    if found is not None:
+    if JSON_START.match(head):
+        found = _format_of_json(head)
+    elif (found := _sniff_text(head)) is not None:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
-    elif _RDF_JSON_START.match(head) and not _JSON_LD_KEY.search(head):
-        found = formats.RDF_JSON
-    elif _is_dcat_us(head):
-        found = formats.DCAT_US
-    elif not JSON_START.match(head):
+    elif head.lstrip()[:1] in (b"{", b"[", b"/", b"#") and _is_dcat_us(head):
+        found = formats.DCAT_US  # comments may precede it
+    else:
         return _sniff_markup(head)
-    elif _JSON_LD_KEY.search(head):
-        found = formats.JSON_LD
     return FormatDecision(found, "content", "" if found else "JSON")
 
 
+def _format_of_json(head: bytes) -> formats.Format | None:
+    is_json_ld = _JSON_LD_KEY.search(head) is not None
+    if not is_json_ld and _RDF_JSON_START.match(head):
+        return formats.RDF_JSON
+    if _is_dcat_us(head):
+        return formats.DCAT_US
+    return formats.JSON_LD if is_json_ld else None
+
+
 def _is_dcat_us(head: bytes) -> bool:
-    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
-    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#"):
-        return False
+    """Return whether a document is a catalog of DCAT-US."""
     if b'"@context"' in head and _CONTEXT_OF_OTHERS.search(head):
         return False
     is_likely = any(mark in head for mark in _DCAT_US_MARKS)
