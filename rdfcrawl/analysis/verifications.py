@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 from urllib.parse import quote
 
 from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.uri import registered_domain
 
 _FOLDER: Final = "verified"
 _MAX_BYTES: Final = 256 * 1024 * 1024
@@ -157,7 +158,8 @@ class SiteVerification:
             file.write("\n")
 
 
-class VerifiedSource(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedSource:
     """One source in the last verification of its site.
 
     Attributes:
@@ -166,7 +168,9 @@ class VerifiedSource(NamedTuple):
         is_full: all pages were requested.
         kind: of the source.
         name: of the source.
-        numbers: of documents by verdict, of `unsampled` ones, and of `requests`.
+        equal, stale, surplus, missing, unknown: number of documents by verdict.
+        unsampled: number of documents that the sample leaves out.
+        requests: for the source, without robots.txt.
     """
 
     site: str
@@ -174,30 +178,44 @@ class VerifiedSource(NamedTuple):
     is_full: bool
     kind: str
     name: str
-    numbers: Mapping[str, int]
-
-    @classmethod
-    def of_json(cls, site: Mapping[str, Any], source: Mapping[str, Any]) -> Self:
-        """Return a source of a kept result."""
-        numbers = {name: int(source[name]) for name in NUMBERS}
-        return cls(
-            *(str(site["site"]), str(site["ended"]), bool(site["full"])),
-            *(str(source["kind"]), str(source["name"]), numbers),
-        )
+    equal: int
+    stale: int
+    surplus: int
+    missing: int
+    unknown: int
+    unsampled: int
+    requests: int
 
 
 NUMBERS: Final = (*map(str, MatchVerdict), "unsampled", "requests")
 """Names of the numbers of a source."""
 
 
-def iter_verified(root: Path) -> Iterator[VerifiedSource]:
+def iter_verified(root: Path, domain: str | None = None) -> Iterator[VerifiedSource]:
     """Yield the sources in the last verification of each site of a crawl, in order.
 
     Files that cannot be read, or are of another version, are left out.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        domain: only sites of this registered domain; None: all.
     """
     for path in sorted((root / _FOLDER).glob("*.json")):
         with suppress(OSError, KeyError, TypeError, ValueError):
             if path.stat().st_size > _MAX_BYTES:
                 continue
-            site = json.loads(path.read_bytes())
-            yield from [VerifiedSource.of_json(site, x) for x in site["sources"]]
+            found = json.loads(path.read_bytes())
+            site = str(found["site"])
+            if domain not in (None, registered_domain(site)):
+                continue
+            yield from [
+                VerifiedSource(
+                    site=site,
+                    ended=str(found["ended"]),
+                    is_full=bool(found["full"]),
+                    kind=str(each["kind"]),
+                    name=str(each["name"]),
+                    **{name: int(each[name]) for name in NUMBERS},
+                )
+                for each in found["sources"]
+            ]

@@ -531,7 +531,9 @@ class PlantedEndpoint:
             for quad in ox.parse(
                 content, ox.RdfFormat.N_TRIPLES, rename_blank_nodes=True
             ):
-                self._node.store.add(ox.Quad(*quad.triple, graph))
+                self._node.store.add(
+                    ox.Quad(quad.subject, quad.predicate, quad.object, graph)
+                )
 
     def _graph(self, name: str) -> str:
         return f"{self._node.origin}/graph/{name}"
@@ -576,9 +578,10 @@ class PlantedRepository(ServedRepository):
         for n, name in enumerate(("same", "statement", "gone", "dropped"), 1):
             self._put(name, n)
 
-    def _put(self, name: str, month: int, title: str = "", **more: bool) -> None:
+    def _put(self, name: str, month: int, title: str = "") -> None:
         stamp = f"2025-0{month}-01T00:00:00Z"
-        self._items.put(RepositoryItem(name, stamp, title or name, **more))
+        item = RepositoryItem(name, stamp, title or name, is_deleted=title == "gone")
+        self._items.put(item)
 
     def seeds(self) -> list[tuple[str, str]]:
         """See `PlantedSite`."""
@@ -587,7 +590,7 @@ class PlantedRepository(ServedRepository):
     def change(self) -> None:
         """See `PlantedSite`."""
         self._put("statement", 7, "another")
-        self._put("gone", 8, is_deleted=True)
+        self._put("gone", 8, "gone")
         self._put("added", 9)
         del self._items.items["dropped"]
 

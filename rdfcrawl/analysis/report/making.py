@@ -32,6 +32,7 @@ from rdfcrawl.analysis.report.log_tables import (
     make_refresh_table,
     make_slow_host_table,
     quota_section,
+    verified_section,
 )
 from rdfcrawl.analysis.report.same_content import (
     SharedDocuments,
@@ -56,6 +57,7 @@ from rdfcrawl.analysis.report.site_tables import (
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
+from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.core.sorting import SpillFolder
 
 
@@ -160,7 +162,9 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
-    more = [each for each in (mirrors, same, quotas) if each is not None]
+    verified = verified_section(iter_verified(root, site))
+    found = mirrors, same, quotas, verified
+    more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
 

@@ -180,13 +180,14 @@ class SiteComparison:
     def _judge_endpoints(self, reports: dict[SourceName, SourceReport]) -> None:
         held, now = self._held.endpoints, self._now.endpoints
         for source in sorted({*held, *now}):
-            pieces = [
+            one, other = (
                 _EndpointStatements(_documents(site, source), source.name)
                 for site in (self._held, self._now)
-            ]
-            kinds = compare_statements(*pieces, self._scratch)
-            n_held, n_now = (each.n_statements for each in pieces)
-            is_clear = source not in self._broken and is_plausible(n_now, n_held)
+            )
+            kinds = compare_statements(one, other, self._scratch)
+            is_clear = source not in self._broken and is_plausible(
+                other.n_statements, one.n_statements
+            )
             for graph, kind in sorted(kinds.items()):
                 is_known = is_clear or kind == "equal"
                 found = _OF_GRAPH[kind if is_known else "not_compared"]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.launch.verifying.spider import VerificationPlan
+
 _NAME: Final = "verify"
 _SETTINGS: Final[dict[str, Any]] = {
     "CRAWL_ID": _NAME,
@@ -37,9 +39,11 @@ _SETTINGS: Final[dict[str, Any]] = {
     "COMPACTION_SECS": 0,
     "DESCRIBE": "off",
     "FACTS": False,
+    "FAILED_EXIT_CODE": 0,
     "FEEDS": {},
     "HOST_PATIENCE_SECS": 0,
     "LINKS_LOG": False,
+    "OWN_FAULT_EXIT_CODE": 0,
     "DECISIONS_SAMPLE": 0,
     "PROGRESS": "off",
     "RESOURCESYNC_FILES": None,
@@ -86,34 +90,47 @@ def verify(
     for host, site in zip(hosts, held, strict=True):
         if not site.fetches.fetches:
             raise ConfigError(f"{host}: the crawl in {root} has nothing of this site")
+    plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
+    n_requests = _run(process, settings, plan, folder)
+    ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = []
+    again = read_sites(folder / _NAME, scopes, folder)
+    for host, site, now in zip(hosts, held, again, strict=True):
+        compared = SiteComparison(site, now, folder)
+        result = SiteVerification(
+            site=host,
+            ended=ended,
+            is_full=n_sampled is None,
+            sources=compared.reports,
+            n_requests=n_requests if len(hosts) == 1 else compared.n_requests,
+        )
+        found.append(result)
+    return found
+
+
+def _run(
+    process: CrawlerProcessBase,
+    settings: BaseSettings,
+    plan: VerificationPlan,
+    folder: Path,
+) -> int:
+    """Request what a plan says; return the number of requests.
+
+    Raises:
+        OSError: the sites were not read to their ends.
+    """
     # `asyncio.run` would take the event loop of the process away.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         arguments = runner.run(_kept_arguments(settings))
     for name, value in (_SETTINGS | {"CRAWL_DIR": str(folder)}).items():
         settings.set(name, value, "cmdline")
-    plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
     spider = type("Verification", (VerifyingSpider,), {"plan": plan})
     arguments |= {"follow": "none", "harvest": "none"}
     checked = check_operator(spider, arguments, settings, process)
-    code = run_crawl(process, checked)
-    if code in _UNFINISHED:
-        raise OSError("the site was not read to its end")
-    stats, found = checked.crawler.stats, []
-    now = read_sites(folder / _NAME, scopes, folder)
-    for host, *sides in zip(hosts, held, now, strict=True):
-        compared = SiteComparison(*sides, folder)
-        n_requests = compared.n_requests
-        if len(held) == 1 and stats is not None:
-            n_requests = stats.get_value("http/requests", 0)
-        result = SiteVerification(
-            site=host,
-            ended=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            is_full=n_sampled is None,
-            sources=compared.reports,
-            n_requests=n_requests,
-        )
-        found.append(result)
-    return found
+    if run_crawl(process, checked) in _UNFINISHED:
+        raise OSError("the sites were not read to their ends")
+    stats = checked.crawler.stats
+    return stats.get_value("http/requests", 0) if stats is not None else 0
 
 
 async def _kept_arguments(settings: BaseSettings) -> dict[str, str]:
