@@ -263,7 +263,7 @@ def verified_section(verified: Iterable[VerifiedSource]) -> ReportSection | None
         n_left_out=max(0, len(rows) - MAX_ROWS),
     )
     return ReportSection(
-        "verification", "Verification", "The crawl in comparison with its sites.", (table,)
+        "verification", "Verification", "The crawl and its sites.", (table,)
     )
 
 

@@ -130,7 +130,7 @@ def _run(
     if run_crawl(process, checked) in _UNFINISHED:
         raise OSError("the sites were not read to their ends")
     stats = checked.crawler.stats
-    return stats.get_value("http/requests", 0) if stats is not None else 0
+    return int(stats.get_value("http/requests", 0)) if stats is not None else 0
 
 
 async def _kept_arguments(settings: BaseSettings) -> dict[str, str]:
