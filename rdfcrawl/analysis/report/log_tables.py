@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.refresh.outlook import TARGET, RefreshOutlook
 from rdfcrawl.analysis.report.activities import (
     ActivityCounts,
     FaultExample,
@@ -165,6 +166,49 @@ def _shares(
         ),
         n_left_out=max(0, len(order) - MAX_ROWS),
     )
+
+
+def outlook_section(
+    outlooks: Iterable[RefreshOutlook], site: str | None = None
+) -> ReportSection | None:
+    """Return the section about budgets of refresh; None if they suffice.
+
+    Args:
+        outlooks: of the last epoch.
+        site: registered domain to report; None: all.
+    """
+    shown = [
+        each
+        for each in outlooks
+        if site is None or f".{each.hosts.partition(':')[0]}".endswith(f".{site}")
+    ]
+    if not shown:
+        return None
+    table = ReportTable(
+        key="refresh-budgets",
+        title="Budgets of refresh",
+        sentence="Hosts that had more due pages than budget in the last epoch, those"
+        " with the longest rounds. A round is over when each page was fetched once. The"
+        " freshness is the share of time for which copies equal their pages, with the"
+        " best frequencies for the estimated rates of change.",
+        columns=(
+            *("host", "pages due", "fetches an epoch", "round, days"),
+            *("freshness", f"fetches for {TARGET}"),
+        ),
+        rows=tuple(
+            (
+                shorten(each.hosts),
+                each.n_pages,
+                each.n_fetches,
+                "-" if each.round_days is None else each.round_days,
+                each.freshness,
+                "-" if each.needed is None else each.needed,
+            )
+            for each in shown
+        ),
+    )
+    sentence = "How long `scrapy refresh` takes to see all pages again."
+    return ReportSection("budgets", "Budgets", sentence, (table,))
 
 
 EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl

@@ -14,6 +14,7 @@ from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
+from rdfcrawl.analysis.refresh.outlook import read_outlooks
 from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import CrawlReport, ReportSection, day_text
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
@@ -31,6 +32,7 @@ from rdfcrawl.analysis.report.log_tables import (
     make_outcome_table,
     make_refresh_table,
     make_slow_host_table,
+    outlook_section,
     quota_section,
     verified_section,
 )
@@ -164,8 +166,9 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
+    budgets = outlook_section(read_outlooks(root), site)
     verified = verified_section(iter_verified(root, site))
-    found = mirrors, same, quotas, verified
+    found = mirrors, same, quotas, budgets, verified
     more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
