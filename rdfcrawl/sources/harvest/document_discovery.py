@@ -373,7 +373,8 @@ class SiteOffers:
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=depth, parent=record.url)
             follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        if self._wants_lists and not record.depth:  # the operator has named the site
+        # Of sites that the operator has named.
+        if self._wants_lists and not (record.depth or is_known):
             from rdfcrawl.sources.harvest.resourcesync import described_at
 
             root = described_at(origin, self._run)
