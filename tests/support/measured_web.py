@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tests.support.crawl_webs import Loopback
 
 FIRST_STEP_MS = 1_704_067_200_000  # 2024-01-01
@@ -74,7 +72,8 @@ class MeasuredWeb:
         """Return the responses of the first site in this step."""
         k = self.step
         new = tuple(f"/new/{n}" for n in range(1, k + 1))
-        links = "/p/3", "/moved", "/far", "/gone", "/dup", "/q?b=1&a=2", *new
+        missing = "/gone", "/soft/1", "/soft/2"
+        links = "/p/3", "/moved", "/far", "/dup", "/q?b=1&a=2", *missing, *new
         pages = {
             "/": Answer(words("front"), "front", links),
             "/lone": Answer(words("lone", k), "lone"),
@@ -84,18 +83,20 @@ class MeasuredWeb:
             "/p/3": Answer(words("said"), f"3 {k}"),
             "/dup": Answer(words("still"), "dup"),
             "/q?b=1&a=2": Answer(words("query"), "q"),
+            "/soft/1": Answer("Not found: there is no such page"),
+            "/soft/2": Answer("Not found: there is no such page"),
             "/moved": Answer(words("still"), "1", target="/p/1"),
             "/far": Answer(target=self.far("/x")),
             "/new/4": Answer(words("by ping"), "4"),
             **{path: Answer(words(path), path) for path in new},
         }
         dated = ("/p/0", k), ("/p/0", 0), ("/p/1", 0), ("/q?a=2&b=1", 0)
-        late = ("/p/0", None), ("/p/1", None), ("/new/4", None)
+        late = [(path, None) for path in ("/p/0", "/p/1", "/q?a=2&b=1", "/new/4")]
         return {
             **pages,
             "/dated.xml": Answer(lists=dated),
             "/undated.xml": Answer(lists=(("/p/2", None),)),
-            "/late.xml": Answer(lists=late),
+            "/late.xml": Answer(lists=tuple(late)),
         }
 
     def serve(self) -> None:
@@ -113,7 +114,7 @@ class MeasuredWeb:
             f"Sitemap: {self.at(f'/{x}.xml')}\n" for x in ("dated", "undated")
         )
         pages["/robots.txt"] = respond(robots.encode(), "text/plain")
-        far = self._page(Answer(words("far"), "far"))
+        far = self._page(Answer(words("still"), "far"))
         self.servers[1].pages["/x"] = respond(far, "text/html")
 
     def _sitemap(self, answer: Answer) -> bytes:
@@ -127,16 +128,16 @@ class MeasuredWeb:
         links = "".join(
             f'<a href="{x.replace("&", "&amp;")}">.</a>' for x in answer.links
         )
-        return (
-            f'<html><script type="application/ld+json">{{"@id": "urn:x:s",'
-            f' "urn:x:says": "{answer.says}"}}</script>'
-            f"<body>{answer.text}{links}</body></html>"
-        ).encode()
+        script = ""
+        if answer.says:
+            said = f'{{"@id": "urn:x:s", "urn:x:says": "{answer.says}"}}'
+            script = f'<script type="application/ld+json">{said}</script>'
+        return f"<html>{script}<body>{answer.text}{links}</body></html>".encode()
 
     def answer_of(self, url: str) -> Answer:
         """Return the response of a URL in this step."""
         if url == self.far("/x"):
-            return Answer(words("far"), "far")
+            return Answer(words("still"), "far")
         return self.answers().get(url.removeprefix(self.at("")), Answer())
 
     def normal(self, path: str) -> str:
@@ -210,10 +211,20 @@ class Judge:
         is_read = last.status == 200
         if last.answer.target.startswith("/"):
             return self._content(self.web.at(last.answer.target))
-        return (last.answer.text if is_read else "") or url
+        return f"{url.split('/')[2]} {last.answer.text}" if is_read else url
 
     def _is_useful(self, url: str) -> bool:
-        return self.fetches[url][-1].status == 200
+        last = self.fetches[url][-1]
+        return last.status == 200 and bool(last.answer.says)
+
+    def mirrored(self) -> tuple[int, int]:
+        """Return how many URLs and sites have the content that both sites have."""
+        hosts = [
+            url.split("/")[2]
+            for url, (*_, last) in self.fetches.items()
+            if last.answer.target or last.answer.text == words("still")
+        ]
+        return len(hosts), len(set(hosts))
 
     def first_seen(self) -> tuple[int, int, int, int]:
         """Return SeenDelta, and how often sitemaps, links and none were first."""
@@ -278,8 +289,3 @@ class Judge:
                 target = last.answer.target
                 pairs.add((url, target if "//" in target else self.web.at(target)))
         return dict(Counter(target for source, target in pairs if source != target))
-
-
-def cells(rows: Iterable[Any], n: int) -> list[Any]:
-    """Return the first cells of some rows."""
-    return [list(row[:n]) for row in rows]

@@ -24,6 +24,7 @@ from rdfcrawl.analysis.report.content import (
     ReportSection,
     ReportTable,
 )
+from rdfcrawl.analysis.verifications import NUMBERS, VerifiedSource
 
 _N_HOSTS: Final = 20  # slowest, and most faulty
 _NO_EXAMPLE: Final = FaultExample(0, "", "")
@@ -278,6 +279,35 @@ def quota_section(
         "The share of each site's quota that sitemaps and links received, and its"
         " utility.",
         (make_quota_table(uses),),
+    )
+
+
+def verified_section(verified: Iterable[VerifiedSource]) -> ReportSection | None:
+    """Return the section about verifications; None if there were none."""
+    rows = [
+        (
+            *(each.site, each.kind, each.name),
+            *(getattr(each, name) for name in NUMBERS),
+            "all" if each.is_full else "a sample",
+            each.ended[:16].replace("T", " "),
+        )
+        for each in verified
+    ]
+    if not rows:
+        return None
+    table = ReportTable(
+        key="verified",
+        title="Documents compared with their sites",
+        sentence="The last result of “scrapy verify” for each site, by source: equal"
+        " documents; stale ones, where the site has other statements; surplus ones,"
+        " which the site does not have; missing ones, which only the site has; and"
+        " unknown ones, without a usable response.",
+        columns=("site", "source", "name", *NUMBERS, "pages", "UTC"),
+        rows=tuple(rows[:MAX_ROWS]),
+        n_left_out=max(0, len(rows) - MAX_ROWS),
+    )
+    return ReportSection(
+        "verification", "Verification", "The crawl and its sites.", (table,)
     )
 
 

@@ -38,6 +38,7 @@ from rdfcrawl.analysis.report.log_tables import (
     make_slow_host_table,
     outlook_section,
     quota_section,
+    verified_section,
 )
 from rdfcrawl.analysis.report.same_content import (
     SharedDocuments,
@@ -63,6 +64,7 @@ from rdfcrawl.analysis.report.site_tables import (
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
+from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.core.sorting import SpillFolder
 
 
@@ -171,7 +173,9 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
     budgets = outlook_section(read_outlooks(root), site)
-    more = [each for each in (mirrors, same, quotas, budgets) if each is not None]
+    verified = verified_section(iter_verified(root, site))
+    found = mirrors, same, quotas, budgets, verified
+    more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
 
