@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -280,6 +280,7 @@ def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     return usual.is_exception(document, is_odd=is_odd)
 
 
+@dataclass(slots=True)
 class UsualPages:
     """Which pages of a site look like all others, in this worker.
 
@@ -287,9 +288,8 @@ class UsualPages:
     has status 200, unless most pages of its site are like that and differ.
     """
 
-    def __init__(self) -> None:
-        self._n_pages: Counter[str] = Counter()
-        self._odd: dict[str, Counter[bytes]] = {}
+    _n_pages: Counter[str] = field(default_factory=Counter)
+    _odd: dict[str, Counter[bytes]] = field(default_factory=dict)
 
     def is_exception(self, document: Document, *, is_odd: bool) -> bool:
         """Return whether a page is odd and the others of its site are not."""
