@@ -254,7 +254,7 @@ async def test_killed_import_is_no_crawl_until_made_again(
         before = same_apart(await everything(frontier.redis, "c"))
     await frontier.clear()
     named: Place = {"REDIS_URL": redis_server.url, "CRAWL_ID": "c"}
-    named["FRONTIER_LEASE_SECS"] = 2
+    named["FRONTIER_LEASE_SECS"] = 4
     os.mkfifo(pipe)
     running = commands.start("frontier", "import", str(pipe), folder=folder, **named)
     content = path.read_bytes()
