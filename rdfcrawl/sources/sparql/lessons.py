@@ -1,0 +1,144 @@
+"""Limits of an endpoint that the requests of one partition have met, for the others.
+
+A partition still finds its own size and order: lessons are where it begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlTask
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
+
+FILL: Final = 0.9  # of a response, by graphs of unknown sizes
+_ENOUGH: Final = 2  # failures at different requests, which no chance explains
+_MOST_TRIES: Final = 3  # of a request that is not too large, as others have shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointLessons:
+    """Lessons of the requests to an endpoint so far."""
+
+    most: int = 0  # rows of the longest result
+    is_capped: bool = False  # longer results are cut
+    worst: int = 0  # rows of the shortest unsorted result that failed twice; 0: none
+    limit: int = 0  # LIMIT of the page after the last that succeeded; 0: unknown
+    size: PageSize = field(default_factory=PageSize)  # with this limit
+    n_failed: int = 0  # sorted pages that failed since the last that succeeded
+    n_least: int = 0  # those of them with the smallest LIMIT
+    hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
+    has_values: bool = True  # the clause VALUES is not refused
+    n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
+
+    @property
+    def can_sort(self) -> bool:
+        """Whether partitions can be sorted, as far as known."""
+        return self.n_least < _ENOUGH
+
+    def is_proven(self, task: SparqlTask) -> bool:
+        """Return whether a request is no larger than others that succeeded."""
+        n_rows = task.limit
+        if not task.order or task.step == "whole":
+            n_rows = task.want
+        is_usual = task.order == "" or task.step == "whole" or task.got > 0
+        return is_usual and 0 < n_rows <= self.most
+
+    def is_repeated(self, task: SparqlTask) -> bool:
+        """Return whether chance is the likely cause of another failure of a task."""
+        return task.fails + 1 < _MOST_TRIES and self.is_proven(task)
+
+    def is_too_much(self, task: SparqlTask) -> bool:
+        """Return whether the rows of a partition are too many for one response."""
+        is_failing = 0 < self.worst <= task.want
+        return task.want > self.most > 0 and (self.is_capped or is_failing)
+
+
+def learned(task: SparqlTask, out: SparqlOutcome) -> EndpointLessons:
+    """Return the lessons after a response."""
+    lessons, is_sorted = out.lessons, task.step == "page" and bool(task.order)
+    if out.retries or task.step not in ("page", "whole", "hashes"):
+        return lessons
+    if out.failure == "refused":
+        return _after_refusal(lessons, task)
+    if task.step == "hashes":
+        return lessons
+    if not out.failure:
+        return _after_success(lessons, task, out, is_sorted=is_sorted)
+    if is_sorted:
+        n_least = lessons.n_least + (task.limit <= out.settings.min_rows)
+        return replace(lessons, n_failed=lessons.n_failed + 1, n_least=n_least)
+    is_shorter = task.want < (lessons.worst or task.want + 1)
+    is_lesson = task.fails and task.want > lessons.most and is_shorter
+    return replace(lessons, worst=task.want) if is_lesson else lessons
+
+
+def _after_refusal(lessons: EndpointLessons, task: SparqlTask) -> EndpointLessons:
+    if task.step == "hashes" and task.can_hash:
+        is_first = task.part.hashing == lessons.hashing == "md5"
+        return replace(lessons, hashing="chars" if is_first else "")
+    if task.step == "whole" and len(task.graphs) > 1:
+        return replace(lessons, has_values=False)
+    return lessons
+
+
+def _after_success(
+    lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome, *, is_sorted: bool
+) -> EndpointLessons:
+    n_rows = out.n_rows
+    if task.want == UNKNOWN and len(task.graphs) > 1 and n_rows:
+        n_fit = out.n_graphs
+        if n_rows < lessons.most:
+            n_fit = n_fit * lessons.most // n_rows
+        lessons = replace(lessons, n_graphs=max(1, int(FILL * n_fit)))
+    if is_sorted:
+        page = next((x for x in out.tasks if x.step == "page" and x.size.worst), None)
+        lessons = replace(lessons, n_failed=0, n_least=0)
+        if page is not None:
+            lessons = replace(lessons, limit=page.limit, size=page.size)
+        elif task.limit >= lessons.limit:
+            lessons = replace(lessons, limit=0, size=PageSize())
+    is_cut = n_rows < min(task.limit, task.want - task.got)
+    if n_rows > lessons.most or (n_rows == lessons.most and is_cut):
+        is_capped = is_cut and n_rows > out.settings.min_rows
+        lessons = replace(lessons, most=n_rows, is_capped=is_capped)
+    if n_rows >= lessons.worst:
+        lessons = replace(lessons, worst=0)
+    return lessons
+
+
+def is_fresh(task: SparqlTask) -> bool:
+    """Return whether no row of a partition has been read."""
+    return not (task.got or task.after or task.offset or task.seen)
+
+
+def begun(task: SparqlTask, lessons: EndpointLessons, least: int) -> SparqlTask:
+    """Return a task of a partition, or a list, with the size that others have found.
+
+    `least` is the number of rows of the smallest page.
+    """
+    is_failing = 0 < lessons.worst <= task.limit and task.step == "graphs"
+    if (lessons.is_capped or is_failing) and task.limit > lessons.most > 0:
+        task = replace(task, limit=max(least, lessons.most))
+    if task.step != "page" or not task.order:
+        return task
+    if lessons.limit and task.limit > lessons.limit:
+        size = replace(lessons.size, top=max(lessons.size.top, task.limit))
+        return replace(task, limit=lessons.limit, size=size)
+    if lessons.n_failed >= _ENOUGH and not lessons.limit and task.limit > least:
+        top = task.size.top or task.limit
+        size = PageSize(top=top, worst=task.limit, wait=4, left=4)
+        return replace(task, limit=least, size=size)
+    return task
+
+
+def hashed(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a task that would be cut by a hash that the endpoint does not refuse."""
+    part = task.part
+    if part.hash_low or part.hash_high or lessons.hashing == "md5":
+        return task
+    if not lessons.hashing:
+        return replace(task, can_hash=False)
+    return replace(task, part=replace(part, hashing=lessons.hashing))
