@@ -157,7 +157,7 @@ def harvest_all(
                 result.n_lines += len(lines)
                 result.lines.update(lines)
             outcome, faults = reading.outcome, reading.faults
-        plan.lessons = learned(task, outcome)
+        plan.lessons = learned(plan.lessons, task, outcome)
         if outcome.failure:
             result.failures[outcome.failure] += 1
         result.checks += outcome.checks

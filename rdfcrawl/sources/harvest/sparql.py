@@ -153,11 +153,14 @@ class SparqlHarvester(Harvester):
         self, harvest: EndpointPlan, record: Record, step: SparqlTask
     ) -> SparqlTask:
         """Return the task to request, and remember it for its response."""
-        if text := await self._noted(record, _LESSONS):
-            harvest.lessons = decode(text, EndpointLessons)
+        harvest.lessons = await self._lessons(record)
         task = harvest.adapted(_untried(step))
         self._requested[_name(record)] = task, harvest.lessons
         return task
+
+    async def _lessons(self, record: Record) -> EndpointLessons:
+        text = await self._noted(record, _LESSONS)
+        return decode(text, EndpointLessons) if text else EndpointLessons()
 
     def _requested_step(
         self, harvest: EndpointPlan, document: Document, step: SparqlTask
@@ -289,9 +292,9 @@ class SparqlHarvester(Harvester):
         """Remember the result of a response, and return the next tasks."""
         record, step = document.record, result.step
         state = self._state(record)
-        lessons = learned(_untried(step), outcome)
-        if lessons != outcome.lessons:
-            await self._note(record, _LESSONS, encode(lessons))
+        lessons = await self._lessons(record)
+        if lessons != (more := learned(lessons, _untried(step), outcome)):
+            await self._note(record, _LESSONS, encode(more))
         if read_task(record).payload is None:
             await state.begin()
             scope = {self._key_of(record): " ".join(read_task(record).graphs)}

@@ -28,6 +28,8 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     if task.step not in _OF_ROWS or not is_fresh(task):
         return task
     task = begun(hashed(task, lessons), lessons, out.settings.min_rows)
+    if task.step == "graphs" and not (task.variant or task.most):
+        task = replace(task, variant=lessons.listing)
     if task.step == "whole" and not lessons.has_values:
         task = replace(task, variant=1)
     if task.step == "whole" and lessons.is_too_much(task):

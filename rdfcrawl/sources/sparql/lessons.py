@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FILL: Final = 0.9  # of a response, by graphs of unknown sizes
 _ENOUGH: Final = 2  # failures at different requests, which no chance explains
-_MOST_TRIES: Final = 3  # of a request that is not too large, as others have shown
+_MOST_TRIES: Final = 5  # of a request that is not too large, as others have shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +28,11 @@ class EndpointLessons:
     limit: int = 0  # LIMIT of the page after the last that succeeded; 0: unknown
     size: PageSize = field(default_factory=PageSize)  # with this limit
     n_failed: int = 0  # sorted pages that failed since the last that succeeded
-    n_least: int = 0  # those of them with the smallest LIMIT
+    n_least: int = 0  # those of them with a LIMIT that cannot be the cause
     hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
     has_values: bool = True  # the clause VALUES is not refused
     n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
+    listing: int = 0  # variant of the query that listed graphs
 
     @property
     def can_sort(self) -> bool:
@@ -40,11 +41,12 @@ class EndpointLessons:
 
     def is_proven(self, task: SparqlTask) -> bool:
         """Return whether a request is no larger than others that succeeded."""
-        n_rows = task.limit
-        if not task.order or task.step == "whole":
-            n_rows = task.want
-        is_usual = task.order == "" or task.step == "whole" or task.got > 0
-        return is_usual and 0 < n_rows <= self.most
+        if task.step == "hashes":  # after another table of the partition
+            return task.part.hash_low > "0"
+        is_sorted = task.step != "whole" and bool(task.order)
+        if is_sorted and not task.got:
+            return False
+        return 0 < (task.limit if is_sorted else task.want) <= self.most
 
     def is_repeated(self, task: SparqlTask) -> bool:
         """Return whether chance is the likely cause of another failure of a task."""
@@ -56,23 +58,24 @@ class EndpointLessons:
         return task.want > self.most > 0 and (self.is_capped or is_failing)
 
 
-def learned(task: SparqlTask, out: SparqlOutcome) -> EndpointLessons:
+def learned(
+    lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
+) -> EndpointLessons:
     """Return the lessons after a response."""
-    lessons, is_sorted = out.lessons, task.step == "page" and bool(task.order)
-    if out.retries or task.step not in ("page", "whole", "hashes"):
+    is_read = not (out.retries or out.is_broken)
+    if not is_read or task.step not in ("graphs", "page", "whole", "hashes"):
         return lessons
     if out.failure == "refused":
         return _after_refusal(lessons, task)
-    if task.step == "hashes":
-        return lessons
     if not out.failure:
-        return _after_success(lessons, task, out, is_sorted=is_sorted)
-    if is_sorted:
-        n_least = lessons.n_least + (task.limit <= out.settings.min_rows)
+        return _after_success(lessons, task, out)
+    if task.step == "page" and task.order:
+        is_least = task.limit <= max(out.settings.min_rows, lessons.most)
+        n_least = lessons.n_least + is_least
         return replace(lessons, n_failed=lessons.n_failed + 1, n_least=n_least)
     is_shorter = task.want < (lessons.worst or task.want + 1)
     is_lesson = task.fails and task.want > lessons.most and is_shorter
-    return replace(lessons, worst=task.want) if is_lesson else lessons
+    return replace(lessons, worst=task.want if is_lesson else lessons.worst)
 
 
 def _after_refusal(lessons: EndpointLessons, task: SparqlTask) -> EndpointLessons:
@@ -85,15 +88,19 @@ def _after_refusal(lessons: EndpointLessons, task: SparqlTask) -> EndpointLesson
 
 
 def _after_success(
-    lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome, *, is_sorted: bool
+    lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
 ) -> EndpointLessons:
     n_rows = out.n_rows
+    if task.step == "graphs":
+        return replace(lessons, listing=max(lessons.listing, task.variant))
+    if task.step == "hashes":
+        return lessons
     if task.want == UNKNOWN and len(task.graphs) > 1 and n_rows:
         n_fit = out.n_graphs
         if n_rows < lessons.most:
             n_fit = n_fit * lessons.most // n_rows
         lessons = replace(lessons, n_graphs=max(1, int(FILL * n_fit)))
-    if is_sorted:
+    if task.step == "page" and task.order:
         page = next((x for x in out.tasks if x.step == "page" and x.size.worst), None)
         lessons = replace(lessons, n_failed=0, n_least=0)
         if page is not None:

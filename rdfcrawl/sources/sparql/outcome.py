@@ -42,6 +42,7 @@ class SparqlOutcome:
         failure: a `SparqlFailure` if the request failed.
         lessons: of earlier requests.
         n_rows: number of rows of a response with statements.
+        is_broken: it ended early.
         n_graphs: number of graphs in the response to a step `whole` of several.
     """
 
@@ -53,7 +54,8 @@ class SparqlOutcome:
         retries: bool = False,
         lessons: EndpointLessons | None = None,
     ) -> None:
-        self.settings, self.n_rows, self.n_graphs = settings, 0, 0
+        self.settings, self.is_broken = settings, False
+        self.n_rows = self.n_graphs = 0
         self.lessons = lessons or EndpointLessons()
         self.log = FaultLog()
         self.tasks: list[SparqlTask] = []

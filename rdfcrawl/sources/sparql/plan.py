@@ -167,6 +167,7 @@ class ResponseReader:
     def _finish(self, end: parts.PageEnd, last: str, *, is_broken: bool) -> None:
         task, out, n_rows = self._task, self.outcome, end.n_rows
         out.n_rows, out.n_graphs = n_rows, len(end.graphs)
+        out.is_broken = is_broken
         match task.step:
             case "whole":
                 discovery.after_whole(task, end, out, is_broken=is_broken)

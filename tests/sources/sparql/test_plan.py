@@ -215,7 +215,7 @@ def test_nothing_is_sorted_at_all() -> None:
 
 @pytest.mark.parametrize("lacks", ["?never", "MD5"])
 def test_large_partitions_are_cut(lacks: str) -> None:
-    """If a partition is too large to be sorted, it is cut by hashes, even without MD5."""
+    """If a partition is too large to be sorted, hashes cut it, even without MD5."""
     lines = tuple(x for x in NO_BLANKS if "hub" not in x)
     endpoint = Endpoint(store_of(lines), refuse=_without(lacks))
     found = _harvest(endpoint, page_rows=60, sort_rows=100)
