@@ -166,8 +166,8 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> N
         got, most = task.got + n_rows, max(task.most, n_rows)
         if task.size.best:
             most = task.most
-        size = _longer(task.size)
-        out.follow(task, after=last, got=got, most=most, fails=0, size=size)
+        longer = _longer(task.size)
+        out.follow(task, after=last, got=got, most=most, fails=0, size=longer)
     else:
         out.log.note(Reason.PAGING_LOOP, f"graphs after {task.after[:100]!r}")
 
