@@ -12,6 +12,7 @@ from rdfcrawl.sources.sparql.lessons import (
     begun,
     hashed,
     is_fresh,
+    resized,
 )
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.parts import plan_part
@@ -25,8 +26,10 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     `out` is empty, and of use only for this.
     """
     lessons = out.lessons
-    if task.step not in _OF_ROWS or not is_fresh(task):
+    if task.step not in _OF_ROWS:
         return task
+    if not is_fresh(task):
+        return resized(task, lessons)
     task = begun(hashed(task, lessons), lessons, out.settings.min_rows)
     if task.step == "graphs" and not (task.variant or task.most):
         task = replace(task, variant=lessons.listing)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlTask
+from rdfcrawl.sources.sparql.sizes import shrunk
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
@@ -72,6 +73,10 @@ def learned(
     if task.step == "page" and task.order:
         is_least = task.limit <= max(out.settings.min_rows, lessons.most)
         n_least = lessons.n_least + is_least
+        if lessons.limit and task.limit > lessons.most:
+            less = shrunk(task, out.settings.min_rows)
+            limit = max(less.limit, min(lessons.most, task.limit - 1))
+            lessons = replace(lessons, limit=limit, size=less.size)
         return replace(lessons, n_failed=lessons.n_failed + 1, n_least=n_least)
     is_shorter = task.want < (lessons.worst or task.want + 1)
     is_lesson = task.fails and task.want > lessons.most and is_shorter
@@ -132,13 +137,25 @@ def begun(task: SparqlTask, lessons: EndpointLessons, least: int) -> SparqlTask:
     if task.step != "page" or not task.order:
         return task
     if lessons.limit and task.limit > lessons.limit:
-        size = replace(lessons.size, top=max(lessons.size.top, task.limit))
-        return replace(task, limit=lessons.limit, size=size)
+        return _resized(task, lessons)
     if lessons.n_failed >= _ENOUGH and not lessons.limit and task.limit > least:
         top = task.size.top or task.limit
         size = PageSize(top=top, worst=task.limit, wait=4, left=4)
         return replace(task, limit=least, size=size)
     return task
+
+
+def resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a later page of a partition that has failed, with the common size."""
+    is_known = lessons.limit > 0 and task.size.worst > 0 and task.fails == 0
+    if task.step != "page" or not task.order or not is_known:
+        return task
+    return _resized(task, lessons)
+
+
+def _resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    top = max(lessons.size.top, task.size.top, task.limit)
+    return replace(task, limit=lessons.limit, size=replace(lessons.size, top=top))
 
 
 def hashed(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
