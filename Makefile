@@ -40,10 +40,12 @@ demo-page: $(VENV)/installed
 IN_MEMORY = $(shell findmnt -bno AVAIL,OPTIONS /dev/shm 2>/dev/null | tail -n 1 | \
   awk '$$1 > 8e9 && $$2 !~ /noexec/ { print "TMPDIR=/dev/shm" }')
 
-# Most tests wait for a server or a crawl now and then: four processes more than two cores.
+WITH_SPARK = $(if $(wildcard $(VENV)/installed-spark),$(VENV)/spark-classes)
+
+# Most tests wait for a server or a crawl now and then: six processes more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
-test: $(VENV)/installed-dev $(VENV)/compiled
-	$(IN_MEMORY) $(RUN) pytest -n 6 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/installed-dev $(VENV)/compiled $(WITH_SPARK)
+	$(IN_MEMORY) $(RUN) pytest --forks 8
 
 # Twice the CPU time of `make test`. The floor is `fail_under` in pyproject.toml.
 coverage: $(VENV)/installed-dev

@@ -33,6 +33,7 @@ pytest_plugins = [
     "tests.support.crawl_fixtures",
     "tests.support.doctest_files",
     "tests.support.example_profiles",
+    "tests.support.forked_tests",
     "tests.support.page_browser",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",

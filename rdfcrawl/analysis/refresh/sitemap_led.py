@@ -11,8 +11,7 @@ Source: section 6.3.2 of the paper, which leaves open how the accuracy is approx
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from hashlib import blake2b
+from dataclasses import dataclass, field, replace
 from heapq import heappush, heappushpop
 from math import floor
 from typing import TYPE_CHECKING, Final
@@ -24,10 +23,16 @@ from rdfcrawl.analysis.measures.refetches import (
     iter_intervals,
     stated_lastmod,
 )
-from rdfcrawl.analysis.refresh.optimal import EXPLORATION, OptimalFreshness
+from rdfcrawl.analysis.refresh.optimal import (
+    EXPLORATION,
+    OptimalFreshness,
+    rate_of,
+    worth_of,
+)
 from rdfcrawl.analysis.refresh.policy import (
     RefreshEpoch,
     RefreshPolicy,
+    chance,
     last_fetched_ms,
     most_urgent,
 )
@@ -163,13 +168,13 @@ class SitemapLed:
     def choose(
         self, open_pages: Callable[[], Iterable[UriFacts]], epoch: RefreshEpoch
     ) -> list[str]:
-        """Return the oldest copies with a claimed change, then other pages."""
+        """Return pages with a claimed change, the slowest first, then other pages."""
         trust = judge_site(open_pages(), epoch.now_ms)
         claimed: list[str] = []
         if trust.is_precise:
             n_reserved = max(floor(epoch.n_fetches * self.exploration), 1)
             n_claims = max(epoch.n_fetches - n_reserved, 1)
-            claimed = _oldest(filter(is_claimed, open_pages()), n_claims)
+            claimed = _slowest(filter(is_claimed, open_pages()), n_claims)
         taken = set(claimed)
         rest = epoch.n_fetches - len(claimed)
         if trust.is_trusted:
@@ -180,19 +185,32 @@ class SitemapLed:
         def open_others() -> Iterable[UriFacts]:
             return (x for x in open_pages() if x.url not in taken)
 
-        more = RefreshEpoch(
-            now_ms=epoch.now_ms, length_ms=epoch.length_ms, n_fetches=rest
-        )
+        more = replace(epoch, n_fetches=rest)
         return claimed + self.fallback.choose(open_others, more)
 
-    def _n_samples(self, n_claimed: int, epoch: RefreshEpoch) -> int:
-        """Return the number of samples whose long-term share is `exploration`.
+    def appraiser(
+        self, open_pages: Callable[[], Iterable[UriFacts]], now_ms: int
+    ) -> Callable[[UriFacts], float]:
+        """Return a function that gives the worth of fetching a page of a site.
 
-        Fractions are rounded up at random, in proportion to their size.
+        A claimed change is worth the time for which the new copy is fresh, as often as
+        claims are right; other pages of a trusted site rarely have a change.
         """
+        trust = judge_site(open_pages(), now_ms)
+        missed = 1 - trust.recall if trust.is_trusted else 1.0
+
+        def worth(facts: UriFacts) -> float:
+            rate = rate_of(facts)
+            if rate and trust.is_precise and is_claimed(facts):
+                return trust.precision / rate
+            return missed * worth_of(rate, now_ms - last_fetched_ms(facts))
+
+        return worth
+
+    def _n_samples(self, n_claimed: int, epoch: RefreshEpoch) -> int:
+        """Return the number of samples whose long-term share is `exploration`."""
         n_fetches = n_claimed / (1 - self.exploration) or epoch.n_fetches
-        wanted = n_fetches * self.exploration
-        return max(floor(wanted + _chance(str(epoch.now_ms))), 1)
+        return max(epoch.rounded(n_fetches * self.exploration), 1)
 
 
 def is_claimed(facts: UriFacts) -> bool:
@@ -215,15 +233,9 @@ def judge_site(pages: Iterable[UriFacts], now_ms: int) -> LastmodTrust:
 
 def _sample(pages: Iterable[UriFacts], n: int, now_ms: int) -> list[str]:
     """Return random pages; the oldest would be those that hardly ever change."""
-    return most_urgent(((_chance(f"{now_ms} {x.url}"), x.url) for x in pages), n)
+    return most_urgent(((chance(f"{now_ms} {x.url}"), x.url) for x in pages), n)
 
 
-def _chance(name: str) -> float:
-    """Return a deterministic pseudo-random number from 0 to 1."""
-    digest = blake2b(name.encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big") / 2**32
-
-
-def _oldest(pages: Iterable[UriFacts], n: int) -> list[str]:
-    """Return the pages that were not fetched for longest."""
-    return most_urgent(((-last_fetched_ms(each), each.url) for each in pages), n)
+def _slowest(pages: Iterable[UriFacts], n: int) -> list[str]:
+    """Return the pages that change least often: their new copies last longest."""
+    return most_urgent(((-rate_of(each), each.url) for each in pages), n)

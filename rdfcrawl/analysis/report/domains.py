@@ -24,12 +24,14 @@ from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
 )
+from rdfcrawl.analysis.measures.listed import ListedCount
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
     CopyFreshness,
     FetchInterval,
     LastmodAccuracy,
+    group_of,
     iter_intervals,
 )
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
@@ -53,14 +55,20 @@ class DomainFacts(NamedTuple):
 
 
 class DomainSummary(NamedTuple):
-    """The measures of one domain."""
+    """The measures of one domain.
+
+    Attributes:
+        groups: accuracy by the sitemap that dates a page; None: undated pages.
+    """
 
     coverage: DomainCoverage
     census: DomainCensus
     first_seen: FirstSeenCount
     accuracy: LastmodAccuracy
+    groups: tuple[tuple[str | None, LastmodAccuracy], ...]
     copies: CopyFreshness
     habits: SitemapHabits
+    listed: ListedCount
 
 
 class DomainMeasures(NamedTuple):
@@ -90,23 +98,29 @@ class DomainReading:
         self._copies = CopyFreshness()
         self._census = DomainCensus()
         self._latest: list[FetchInterval] = []
+        self._groups: dict[str | None, list[FetchInterval]] = {}
         self._domain = domain
         self._usage = UsageCount()
+        self._listed = ListedCount()
         self._sample: list[UriFacts] = []
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
         intervals = []
+        groups: dict[str | None, list[FetchInterval]] = {}
         for facts in some:
             self._coverage.add(facts)
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
+            self._listed.add(facts)
             for interval in iter_intervals(facts):
                 self._copies.add(interval)
                 intervals.append(interval)
-        self._latest = nlargest(
-            N_LATEST, chain(self._latest, intervals), key=lambda each: each.end_ms
-        )
+                groups.setdefault(group_of(facts, interval), []).append(interval)
+        self._latest = _latest(self._latest, intervals)
+        for name, found in groups.items():
+            if name in self._groups or len(self._groups) < MAX_ROWS:
+                self._groups[name] = _latest(self._groups.get(name, []), found)
         self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
@@ -118,10 +132,22 @@ class DomainReading:
             self._census,
             self._first_seen,
             LastmodAccuracy.of(self._latest),
+            tuple(
+                (name, LastmodAccuracy.of(self._groups[name]))
+                for name in sorted(self._groups, key=lambda each: (each is None, each))
+            ),
             self._copies,
             describe_habits(sitemaps),
+            self._listed,
         )
         return DomainMeasures(summary, self._usage, self._sample)
+
+
+def _latest(
+    known: list[FetchInterval], found: list[FetchInterval]
+) -> list[FetchInterval]:
+    """Return the latest intervals of both."""
+    return nlargest(N_LATEST, chain(known, found), key=lambda each: each.end_ms)
 
 
 def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:
@@ -154,6 +180,7 @@ class SiteFigures:
     first_seen: FirstSeenCount = field(default_factory=FirstSeenCount)
     copies: CopyFreshness = field(default_factory=CopyFreshness)
     usage: UsageCount = field(default_factory=UsageCount)
+    outcomes: ListedCount = field(default_factory=ListedCount)
     summary: CoverageSummary = field(default_factory=CoverageSummary)
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
@@ -174,6 +201,7 @@ class SiteFigures:
         """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
+        self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
         self._sample = sample_missed(chain(self._sample, measures.sample))
         found = domain.coverage

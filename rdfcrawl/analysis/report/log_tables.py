@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.refresh.outlook import TARGET, RefreshOutlook
 from rdfcrawl.analysis.report.activities import (
     ActivityCounts,
     FaultExample,
@@ -23,6 +24,7 @@ from rdfcrawl.analysis.report.content import (
     ReportSection,
     ReportTable,
 )
+from rdfcrawl.analysis.verifications import NUMBERS, VerifiedSource
 
 _N_HOSTS: Final = 20  # slowest, and most faulty
 _NO_EXAMPLE: Final = FaultExample(0, "", "")
@@ -36,7 +38,8 @@ def make_outcome_table(counts: ActivityCounts) -> ReportTable:
         key="outcomes",
         title="Outcomes",
         sentence="Outcome of each URI that was taken from the queue, each time."
-        " SUCCESSFUL: read completely. PARTIAL: read in part. UNCHANGED: not modified."
+        " SUCCESSFUL: read completely. PARTIAL: read in part. UNCHANGED: not modified,"
+        " or read with the stored statements."
         " DELETED: gone. REDIRECTED: redirects to another host. FAILED: nothing was"
         " read; “Faults” has the reason.",
         columns=("outcome", "share"),
@@ -50,9 +53,10 @@ def make_refresh_table(counts: ActivityCounts) -> ReportTable:
         key="refresh",
         title="Cost and result of refresh",
         sentence="Requests that `scrapy refresh` queued, and the bytes of their bodies,"
-        " decompressed. SUCCESSFUL: a new version was stored. UNCHANGED: the page had"
-        " not changed; if there are no bytes, the server said so. DELETED: the page is"
-        " gone. FAILED: nothing was read.",
+        " decompressed. SUCCESSFUL: a new version was stored. UNCHANGED: the server"
+        " said that the page was not modified, or its statements were those stored,"
+        " even if its content had changed. DELETED: the page is gone. FAILED: nothing"
+        " was read.",
         columns=("outcome", "requests", "bytes"),
         rows=tuple(
             (shorten(name), MeasuredRatio(number, n_all), counts.refreshed_bytes[name])
@@ -164,6 +168,49 @@ def _shares(
     )
 
 
+def outlook_section(
+    outlooks: Iterable[RefreshOutlook], site: str | None = None
+) -> ReportSection | None:
+    """Return the section about budgets of refresh; None if they suffice.
+
+    Args:
+        outlooks: of the last epoch.
+        site: registered domain to report; None: all.
+    """
+    shown = [
+        each
+        for each in outlooks
+        if site is None or f".{each.hosts.partition(':')[0]}".endswith(f".{site}")
+    ]
+    if not shown:
+        return None
+    table = ReportTable(
+        key="refresh-budgets",
+        title="Budgets of refresh",
+        sentence="Hosts that had more due pages than budget in the last epoch, those"
+        " with the longest rounds. A round is over when each page was fetched once. The"
+        " freshness is the share of time for which copies equal their pages, with the"
+        " best frequencies for the estimated rates of change.",
+        columns=(
+            *("host", "pages due", "fetches an epoch", "round, days"),
+            *("freshness", f"fetches for {TARGET}"),
+        ),
+        rows=tuple(
+            (
+                shorten(each.hosts),
+                each.n_pages,
+                each.n_fetches,
+                each.round_days,
+                each.freshness,
+                each.needed,
+            )
+            for each in shown
+        ),
+    )
+    sentence = "How long `scrapy refresh` takes to see all pages again."
+    return ReportSection("budgets", "Budgets", sentence, (table,))
+
+
 EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl
 _KEY: Final = "domain", "epoch", "began_ms"  # `fresh=1` restarts the epoch numbers
 _MAX_LINE_BYTES: Final = 10_000
@@ -232,6 +279,35 @@ def quota_section(
         "The share of each site's quota that sitemaps and links received, and its"
         " utility.",
         (make_quota_table(uses),),
+    )
+
+
+def verified_section(verified: Iterable[VerifiedSource]) -> ReportSection | None:
+    """Return the section about verifications; None if there were none."""
+    rows = [
+        (
+            *(each.site, each.kind, each.name),
+            *(getattr(each, name) for name in NUMBERS),
+            "all" if each.is_full else "a sample",
+            each.ended[:16].replace("T", " "),
+        )
+        for each in verified
+    ]
+    if not rows:
+        return None
+    table = ReportTable(
+        key="verified",
+        title="Documents compared with their sites",
+        sentence="The last result of “scrapy verify” for each site, by source: equal"
+        " documents; stale ones, where the site has other statements; surplus ones,"
+        " which the site does not have; missing ones, which only the site has; and"
+        " unknown ones, without a usable response.",
+        columns=("site", "source", "name", *NUMBERS, "pages", "UTC"),
+        rows=tuple(rows[:MAX_ROWS]),
+        n_left_out=max(0, len(rows) - MAX_ROWS),
+    )
+    return ReportSection(
+        "verification", "Verification", "The crawl and its sites.", (table,)
     )
 
 

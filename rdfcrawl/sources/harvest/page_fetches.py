@@ -7,8 +7,9 @@ its site keeps the digest of the URL and a `PageFetch`, about 160 bytes.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +17,16 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.core.tasks import DumpPart, ListedPage, PortalFile, RevisitedPage
+from rdfcrawl.core.tasks import (
+    DumpPart,
+    ListedPage,
+    PortalFile,
+    RefreshedPage,
+    RevisitedPage,
+)
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.last_copies import has_end_tag
+from rdfcrawl.uri import fingerprint
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
@@ -44,6 +52,8 @@ class PageFetch:
         has_copy: statements of the page are stored.
         is_doubtful: the next run requests the page once more: it has no statements,
             or is cut, or is unchanged in spite of a new date in the sitemap.
+        since_secs: time of the first request of a portal's file that got the present
+            content; -1: as before, 0: unknown.
     """
 
     run: int
@@ -55,6 +65,17 @@ class PageFetch:
     read_at: str = ""
     has_copy: bool = False
     is_doubtful: bool = False
+    since_secs: int = 0
+
+    def is_fresh(self, url: str, now_secs: int, most_secs: int) -> bool:
+        """Return whether a file need not be requested, as it changes rarely.
+
+        That is so for a tenth of the time for which it had not changed (RFC 9111
+        4.2.2), half as much more or less by its URL.
+        """
+        share = (fingerprint(url) % 100 + 50) / 1000
+        age_secs = share * max(self.secs - self.since_secs, 0) if self.since_secs else 0
+        return now_secs - self.secs < min(age_secs, most_secs)
 
 
 class PageFetches:
@@ -64,7 +85,9 @@ class PageFetches:
         self._store = store
         # URL -> fetch, status, and whether the next fetch must be unconditional
         self._noted: dict[str, tuple[PageFetch, int, bool]] = {}
+        self._refreshed: set[str] = set()  # of these, by `scrapy refresh`
         self._forgotten: set[str] = set()
+        self._usual = UsualPages()
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a page of an earlier run; None for others.
@@ -110,9 +133,16 @@ class PageFetches:
         last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
         return last.read_at if last and last.read_at != document.url else ""
 
-    def note(self, document: Document) -> None:
-        """Note a fetch, for the next flush."""
+    def note(self, document: Document, run: int) -> None:
+        """Note a fetch of a run, for the next flush.
+
+        One that `scrapy refresh` has queued counts only for a page that was noted
+        before: if sitemaps list it, dates before this fetch do not make it due.
+        """
         record, task, status = document.record, document.record.task, document.status
+        is_refreshed = isinstance(task, RefreshedPage)
+        if is_refreshed:
+            task = RevisitedPage(run)
         if not isinstance(task, _REVISITED):
             return
         is_fetched = 200 <= status < 400 and not (
@@ -124,19 +154,24 @@ class PageFetches:
         is_fetched = is_fetched and not (
             document.response.is_partial or _is_redirect(status)
         )
+        secs = document.response.started_ms // 1000
+        is_same = status == 304 or document.has_same_statements or not is_fetched
         fetch = PageFetch(
             task.run,
-            document.response.started_ms // 1000,
+            secs,
             task.lastmod,
             n_failures=0 if is_fetched else 1,
             has_copy=bool(document.n_quads),  # also if it is unchanged
-            is_doubtful=_is_doubtful(document),
+            is_doubtful=not is_refreshed and _is_doubtful(document, self._usual),
+            since_secs=(-1 if is_same else secs) if isinstance(task, PortalFile) else 0,
         )
         url = _listed_url(record)
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
-        is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
+        is_unclear = fetch.is_doubtful and not (
+            status == 304 or document.has_same_statements
+        )
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
@@ -145,6 +180,7 @@ class PageFetches:
             fetch = replace(fetch, etag=etag, last_modified=last_modified)
         self._noted[url] = fetch, status, is_unclear
         self._forgotten.discard(url)
+        (self._refreshed.add if is_refreshed else self._refreshed.discard)(url)
 
     def forget(self, url: str) -> None:
         """Forget the fetches of a withdrawn document, at the next flush."""
@@ -154,13 +190,21 @@ class PageFetches:
     async def flush(self) -> None:
         """Store the noted fetches."""
         noted, self._noted = self._noted, {}
+        refreshed, self._refreshed = self._refreshed, set()
         unsure = [
-            url for url, (x, status, _) in noted.items() if _adds_to_last(x, status)
+            url
+            for url, (x, status, _) in noted.items()
+            if url in refreshed or _adds_to_last(x, status)
         ]
         last = await self.last_of(unsure)
         sites: dict[str, dict[str, str]] = {}
         for url, (fetch, status, is_unclear) in noted.items():
-            merged = _added(last.get(url), fetch, status)
+            known = last.get(url)
+            if url in refreshed and known is None:
+                continue
+            merged = _added(known, fetch, status)
+            if url in refreshed and known is not None:
+                merged = replace(merged, lastmod=known.lastmod)
             if is_unclear and merged.is_doubtful and not merged.n_failures:
                 merged = replace(merged, etag="", last_modified="")
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
@@ -201,6 +245,8 @@ def shortfall_of(document: Document) -> str:
     return "cut" if document.is_partial else ""
 
 
+_LEAST: Final = 10  # different pages that are usual for a site
+_MAX_SITES: Final = 10_000  # in memory
 _SMALL_BYTES: Final = 2048  # a page without content, such as an error message
 
 
@@ -216,16 +262,48 @@ def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
     return last.has_copy or bool(last.n_failures)
 
 
-def _is_doubtful(document: Document) -> bool:
+def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     """Return whether a fetched page may be another one when it is requested again."""
     response = document.response
-    if document.status == 304 or document.is_unchanged:
+    if document.status == 304 or document.has_same_statements:
         return True  # if its date is a new one
-    is_page = document.reading.format is HTML
-    if document.n_quads:
-        return document.is_partial or (is_page and not has_end_tag(response))
-    is_small = is_page and response.n_bytes < _SMALL_BYTES
-    return 200 <= document.status < 300 and (is_small or bool(document.faults))
+    if document.n_quads and document.is_partial:
+        return True
+    if not 200 <= document.status < 300:
+        return False
+    if document.reading.format is not HTML:
+        return bool(document.faults) and not document.n_quads
+    is_small = response.n_bytes < _SMALL_BYTES
+    is_odd = not has_end_tag(response) if document.n_quads else is_small
+    if document.faults and not document.n_quads:
+        return True
+    return usual.is_exception(document, is_odd=is_odd)
+
+
+@dataclass(slots=True)
+class UsualPages:
+    """Which pages of a site look like all others, in this worker.
+
+    A page without its end tag, or a small one without statements, may be an error that
+    has status 200, unless most pages of its site are like that and differ.
+    """
+
+    _n_pages: Counter[str] = field(default_factory=Counter)
+    _odd: dict[str, Counter[bytes]] = field(default_factory=dict)
+
+    def is_exception(self, document: Document, *, is_odd: bool) -> bool:
+        """Return whether a page is odd and the others of its site are not."""
+        site = site_of(document.url)
+        if len(self._n_pages) > _MAX_SITES:
+            self._n_pages.clear()
+            self._odd.clear()
+        self._n_pages[site] += 1
+        if not is_odd:
+            return False
+        odd = self._odd.setdefault(site, Counter())
+        digest = blake2b(document.response.body or b"", digest_size=_KEY_BYTES).digest()
+        odd[digest if len(odd) < _LEAST else b""] += 1
+        return len(odd) < _LEAST or 2 * odd.total() < self._n_pages[site]
 
 
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:
@@ -240,6 +318,8 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
     """Return a fetch merged with the last one."""
     if last is None:
         return fetch
+    if fetch.since_secs < 0:
+        fetch = replace(fetch, since_secs=last.since_secs)
     if fetch.is_doubtful and last.run < fetch.run:
         fetch = replace(fetch, is_doubtful=_is_once_more(fetch, last, status))
     if status == 304:

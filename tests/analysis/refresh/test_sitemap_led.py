@@ -131,3 +131,20 @@ def test_one_fetch_goes_to_a_claim() -> None:
     epoch = RefreshEpoch(now_ms=5 * DAY_MS, n_fetches=1)
     (chosen,) = SitemapLed().choose(lambda: pages, epoch)
     assert chosen in stale
+
+
+def test_scarce_fetches_go_to_the_slowest_claims() -> None:
+    """If more changes are claimed than fetched, then slow pages come first.
+
+    Their copies stay fresh for longer, so freshness is above that of oldest-first.
+    """
+    site = ChangingSite([2.0] * 20 + [0.2] * 20, "truthful", seed=7)
+    site.run(FixedInterval(0), n_epochs=12, budget=40)
+    site.run(FixedInterval(0), n_epochs=3, budget=0)
+    pages = [page.facts() for page in site.pages]
+    stale = {page.url for page in site.pages if page.copy != page.version}
+    slow = stale & {page.url for page in site.pages[20:]}
+    epoch = RefreshEpoch(now_ms=site.day * DAY_MS, n_fetches=len(slow) + 1)
+    claimed = SitemapLed().choose(lambda: pages, epoch)[: len(slow)]
+    assert len(slow) < len(stale)
+    assert len(slow & set(claimed)) >= 0.8 * len(slow)
