@@ -63,6 +63,11 @@ def _listed_less(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     return replace(task, size=size)
 
 
+def _is_part_of_list(task: SparqlTask) -> bool:
+    is_part = bool(task.part.high) or task.most > 0
+    return task.step == "graphs" and task.variant in (1, 3) and is_part
+
+
 def _after_discovery(
     task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome
 ) -> None:
@@ -71,8 +76,7 @@ def _after_discovery(
     elif task.step == "probe" and failure is not SparqlFailure.REFUSED:
         # If a blank node is hard to find, there are few.
         discovery.begin(replace(task, naming="", variant=0, fails=0), out)
-    elif task.step == "graphs" and task.variant in (1, 3) and task.most > 0:
-        # Its halves cannot be listed.
+    elif _is_part_of_list(task):  # the FILTER is refused, or too slow
         out.follow(task, part=SparqlPart(), after="", most=UNKNOWN, fails=0)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
         out.follow(task, variant=task.variant + 1, fails=0)

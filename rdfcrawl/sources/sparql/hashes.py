@@ -38,7 +38,7 @@ def cut_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
     n_parts = _GUESS if want == UNKNOWN else -(-want // limit)
     low, high = _bits(task.part)
     n_bits = max(map(_n_bits, (task.part.hash_low, task.part.hash_high)))
-    most_counts = max(16, min(_MAX_COUNTS, limit))
+    most_counts = max(16, min(_MAX_COUNTS, task.most or limit))
     while (high - low) >> (4 * _DIGITS - n_bits) < max(
         _SHARES * n_parts, most_counts // 2
     ):
@@ -47,7 +47,7 @@ def cut_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
         n_bits += 1
     unit = 1 << (4 * _DIGITS - n_bits)
     most = unit * most_counts
-    fresh = replace(task, step="hashes", got=0, after="", most=0, fails=0, order="s")
+    fresh = replace(task, step="hashes", got=0, after="", fails=0, order="s")
     fresh = replace(fresh, offset=n_bits // 4, variant=n_bits % 4, graphs=())
     if high - low > most:  # this table is followed by others
         fresh = replace(fresh, seen=(task.part.hash_high,), want=UNKNOWN)
@@ -85,8 +85,9 @@ def after_hashes(
             table[number] += n_rows
     total = table.total()
     less = max(out.settings.min_rows, len(table))
-    if total < task.want and less < task.limit:  # the table is cut, at most so long
-        cut_by_hash(restored(replace(task, limit=less)), out)
+    if total < task.want and less < (task.most or task.limit):  # at most so long
+        limit = min(task.limit, max(less, out.lessons.most))
+        cut_by_hash(replace(restored(task), limit=limit, most=less), out)
         return
     if not total:
         out.check(task, 0)

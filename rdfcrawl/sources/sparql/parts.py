@@ -220,7 +220,7 @@ def cut(
     task: SparqlTask, after: str, out: SparqlOutcome, *, can_hash_parts: bool = False
 ) -> None:
     """Read the rows after a key in other partitions, since no smaller page helps."""
-    rest = replace(_rest(restored(task), after), is_unsorted=True)
+    rest = replace(_rest(restored(task), after), is_unsorted=True, most=0)
     is_splittable = can_split(rest.part) and rest.cuts < out.settings.max_cuts
     is_small = 0 <= rest.want <= max(_HASHED_PAGES * rest.limit, _HASHED_ROWS)
     if can_hash(rest) and (is_small or not is_splittable):
