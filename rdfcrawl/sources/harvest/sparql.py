@@ -52,7 +52,8 @@ from rdfcrawl.sources.sparql.exchange import (
     judge,
     query_request,
 )
-from rdfcrawl.sources.sparql.lessons import EndpointLessons, learned
+from rdfcrawl.sources.sparql.learning import learned
+from rdfcrawl.sources.sparql.lessons import EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 
