@@ -21,6 +21,7 @@ from tests.support.planted_services import (
     PlantedEndpoint,
     PlantedPortal,
     PlantedRepository,
+    PlantedSlices,
 )
 from tests.support.planted_sites import (
     DIFFERENCES,
@@ -37,7 +38,6 @@ from tests.support.planted_sites import (
     PlantedPages,
     PlantedParts,
     PlantedResources,
-    PlantedSlices,
     PlantedTree,
     PlantedVoid,
 )

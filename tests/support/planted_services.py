@@ -1,10 +1,11 @@
-"""Portals, endpoints and repositories with planted differences, and a site on many hosts.
+"""Portals, endpoints, repositories and slices with planted differences.
 
 See `planted_sites`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 import pyoxigraph as ox
@@ -20,17 +21,57 @@ from tests.support.oai_repositories import (
 from tests.support.planted_sites import (
     DIFFERENCES,
     SAYS,
+    UNLISTED,
     Found,
     PlantedSite,
     n_triples,
+    statements,
 )
-from tests.support.sitemap_sites import Site, urlset
+from tests.support.sitemap_sites import Site, dump_at, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.dataweb.local import LocalWeb
     from tests.support.crawl_webs import Loopback
+
+
+class PlantedSlices(PlantedSite):
+    """Two dumps that are cut into descriptions; of one, only the order changes."""
+
+    kind = "dataset"
+    _dumps: ClassVar = {
+        "/changed.nt": ("same", "statement", "lost", "dropped", "added"),
+        "/sorted.nt": ("order",),
+    }
+
+    def lists(self) -> dict[str, tuple[str, bytes]]:
+        """See `PlantedSite`."""
+        sets = "".join(
+            f"<sc:dataset><sc:datasetURI>{self.at(path)}/set</sc:datasetURI>"
+            f"<sc:linkedDataPrefix>{self.at('/d/')}</sc:linkedDataPrefix>"
+            f"{dump_at(self.at(path))}"
+            "<sc:sliceFormat>subject</sc:sliceFormat></sc:dataset>"
+            for path in self._dumps
+        )
+        sitemap = ("application/xml", urlset([], sets))
+        return {**self.robots(), "/sitemap.xml": sitemap} | {
+            path: ("application/n-triples", "".join(self._lines(names)).encode())
+            for path, names in self._dumps.items()
+        }
+
+    def _lines(self, names: Iterable[str]) -> list[str]:
+        lines = [
+            re.sub("#[0-9]", "", line, count=1)
+            for name in names
+            if name != UNLISTED[self.is_later]
+            for line in statements(self.url(name), name, is_later=self.is_later)
+        ]
+        return lines[::-1] if self.is_later else lines
+
+    def expected(self) -> Found:
+        """See `PlantedSite`."""
+        return {(self.at("/changed.nt"), "stale")}
 
 
 class PlantedPortal(CkanSite):

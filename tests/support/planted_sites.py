@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import re
 import tarfile
 import zipfile
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -18,7 +17,7 @@ import pyoxigraph as ox
 from tests.support.sitemap_sites import dump_at, index, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tests.conftest import RawRequest, Step
     from tests.support.crawl_webs import Loopback
@@ -46,7 +45,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
 }
 """Names of documents, and the verdict on each after `PlantedSite.change`."""
 _LONG: Final = {"long": "stale", "lengthy": "equal"}  # compared on disk
-_UNLISTED: Final = {False: "added", True: "dropped"}  # before and after
+UNLISTED: Final = {False: "added", True: "dropped"}  # before and after
 PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
 SAYS: Final = "urn:x:says"
 
@@ -119,7 +118,7 @@ class PlantedSite:
 
     def listed(self) -> list[str]:
         """Return the URLs of the listed documents."""
-        return [self.url(x) for x in self.names if x != _UNLISTED[self.is_later]]
+        return [self.url(x) for x in self.names if x != UNLISTED[self.is_later]]
 
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """Return media types and contents that lead to the documents, by target."""
@@ -486,41 +485,3 @@ class LostCollection(_LostList, PlantedTree):
 
     lost = "/events"
     is_document = True
-
-
-class PlantedSlices(PlantedSite):
-    """Two dumps that are cut into descriptions; of one, only the order changes."""
-
-    kind = "dataset"
-    _dumps: ClassVar = {
-        "/changed.nt": ("same", "statement", "lost", "dropped", "added"),
-        "/sorted.nt": ("order",),
-    }
-
-    def lists(self) -> dict[str, tuple[str, bytes]]:
-        """See `PlantedSite`."""
-        sets = "".join(
-            f"<sc:dataset><sc:datasetURI>{self.at(path)}/set</sc:datasetURI>"
-            f"<sc:linkedDataPrefix>{self.at('/d/')}</sc:linkedDataPrefix>"
-            f"{dump_at(self.at(path))}"
-            "<sc:sliceFormat>subject</sc:sliceFormat></sc:dataset>"
-            for path in self._dumps
-        )
-        sitemap = ("application/xml", urlset([], sets))
-        return {**self.robots(), "/sitemap.xml": sitemap} | {
-            path: ("application/n-triples", "".join(self._lines(names)).encode())
-            for path, names in self._dumps.items()
-        }
-
-    def _lines(self, names: Iterable[str]) -> list[str]:
-        lines = [
-            re.sub("#[0-9]", "", line, count=1)
-            for name in names
-            if name != _UNLISTED[self.is_later]
-            for line in statements(self.url(name), name, is_later=self.is_later)
-        ]
-        return lines[::-1] if self.is_later else lines
-
-    def expected(self) -> Found:
-        """See `PlantedSite`."""
-        return {(self.at("/changed.nt"), "stale")}
