@@ -1,7 +1,7 @@
 """Runs files of tests in several processes that are forked once tests are collected.
 
-`pytest --forks 8`. To import and collect all tests takes as much CPU as a room of them,
-and processes of pytest-xdist each do that themselves.
+`pytest --forks 8`. To import and collect all tests takes as much CPU as a room of them:
+processes that each do that themselves, as those of pytest-xdist, are late to begin.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.command_forks import RUN_ID
 from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-# The name that pytest-xdist has for it; `tests.support.command_forks` looks for it.
-RUN_ID = "PYTEST_XDIST_TESTRUNUID"
+
+def pytest_configure() -> None:
+    """Name this run of the tests for all of its processes."""
+    os.environ.setdefault(RUN_ID, uuid.uuid4().hex)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,7 +78,6 @@ class _Forks:
         self._files = deque(of_files.values())
         self._running: dict[Connection, _Fork] = {}
         self._n_begun = 0
-        os.environ.setdefault(RUN_ID, uuid.uuid4().hex)
 
     def run(self, n_forks: int) -> None:
         """Run all tests."""
@@ -193,7 +195,7 @@ def _next_file(connection: Connection) -> list[int]:
 def _settle(config: Any, connection: Connection, number: int) -> None:
     """Have a folder and captured output of its own, and send reports."""
     factory = config._tmp_path_factory
-    factory._basetemp = factory.getbasetemp() / f"popen-gw{number}"  # as xdist has it
+    factory._basetemp = factory.getbasetemp() / f"fork-{number}"
     factory._basetemp.mkdir(mode=0o700)
     plugins = config.pluginmanager
     if (capture := plugins.getplugin("capturemanager")).is_globally_capturing():
