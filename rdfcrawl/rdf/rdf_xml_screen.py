@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.text import Screen
 
 _USUAL_ROOT: Final = b"<rdf:RDF"
+_USUAL_TAG = re.compile(rb"<rdf:RDF[\s>]")
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
@@ -163,10 +164,15 @@ class RdfXmlScreen(XmlScreen):
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
         begin = block.find(_USUAL_ROOT, 0, HEAD_BYTES)
-        found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
-        if found is None:
-            return block
-        self._is_rdf, tag, self._n_before = True, found[0], found.end()
+        end = block.find(b">", begin) + 1
+        tag = block[begin:end]
+        if not _USUAL_TAG.match(tag) or b"<" in tag[1:]:
+            found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
+            if found is None:
+                return block
+            begin, end = found.span()
+            tag = found[0]
+        self._is_rdf, self._n_before = True, end
         n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
         if n_others:
             n_others -= len(_ABSOLUTE_BASE.findall(tag))
@@ -190,8 +196,8 @@ class RdfXmlScreen(XmlScreen):
                 *(tag[: base.start()], base[1]),
                 *(new.replace("&", "&amp;").encode(), tag[base.end() :]),
             )
-            self._n_before = found.start() + len(tag)
-            return block[: found.start()] + tag + block[found.end() :]
+            self._n_before = begin + len(tag)
+            return block[:begin] + tag + block[end:]
         return block
 
     def _with_parse_types(self, block: bytes) -> bytes:
