@@ -70,7 +70,9 @@ _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
 # Attributes that need a check, in outlines
-_BAG_MARK, _DATATYPE_MARK = outline_of(b"bagID="), outline_of(b"datatype=")
+_BAG_MARK, _DATATYPE_MARK, _PARSE_TYPE_MARK = map(
+    outline_of, (b"bagID=", b"datatype=", b"parseType")
+)
 # Attributes of nodes, and those of properties
 _PLACED: Final = tuple(
     (outline_of(name), name, is_of_node)
@@ -128,13 +130,15 @@ class RdfXmlScreen(XmlScreen):
                 raise MendingNeeded
         is_alone = is_last and not self._is_begun and self._is_rdf
         text = block[begin:] if begin else block
-        if b"parseType" in text and not self._has_usual_parse_types(text):
-            block = self._with_parse_types(block)
-            text = block[begin:]
-        if self._literals is not None:
-            block = self._literals.feed(block, is_last=is_last)
-            text = block[begin:]
         outline = outline_of(text)
+        parsed = block
+        if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
+            parsed = self._with_parse_types(block)
+        if self._literals is not None:
+            parsed = self._literals.feed(parsed, is_last=is_last)
+        if parsed is not block:
+            block, text = parsed, parsed[begin:]
+            outline = outline_of(text)
         is_node = self.depth % 2 == self._is_rdf
         if not has_stripes(outline, begins_with_node=is_node):
             text = self._checked(text, outline)
@@ -340,6 +344,8 @@ def _may_have_break(outline: bytes) -> bool:
 
 def _is_shallow(outline: bytes) -> bool:
     n_tags = outline.count(b"<")
+    if n_tags > 4 * MAX_XML_DEPTH:
+        return False
     return n_tags <= MAX_XML_DEPTH or n_tags - outline.count(b"</") <= MAX_XML_DEPTH
 
 
