@@ -121,7 +121,7 @@ def _days_trusted(rates: list[float], lie: Honesty, budget: int, seed: int) -> i
 
 def _is_trusted(site: ChangingSite) -> bool:
     facts = (page.facts() for page in site.pages)
-    return judge_site(facts, site.day * DAY_MS).is_trusted
+    return judge_site(facts, site.day * DAY_MS).dated.is_trusted
 
 
 def webs() -> dict[str, tuple[list[list[float]], int]]:

@@ -36,6 +36,8 @@ class ChangingPage:
         rate: changes for each day, by a Poisson process.
         changed_day: of the last change; `next_day` of the next one.
         copy: version that was fetched last.
+        dated_by: sitemap that states its lastmod.
+        honesty: of that sitemap; None: as that of the site.
     """
 
     url: str
@@ -46,6 +48,8 @@ class ChangingPage:
     copy: int = 0
     fetches: deque[UriFetch] = field(default_factory=lambda: deque(maxlen=48))
     claims: list[LastmodClaim] = field(default_factory=list)
+    dated_by: str = ""
+    honesty: Honesty | None = None
 
     def facts(self) -> UriFacts:
         """Return the knowledge of the crawl: claims reach back as far as fetches do."""
@@ -58,6 +62,7 @@ class ChangingPage:
             listings=LISTING,
             fetches=tuple(self.fetches),
             claims=tuple(self.claims),
+            dated_by=self.dated_by,
         )
 
 
@@ -160,7 +165,7 @@ class ChangingSite:
     def _claim(self, page: ChangingPage, *, is_new: bool) -> None:
         """State a lastmod of a page in the sitemap of today."""
         now_ms = self.day * DAY_MS
-        match self.honesty:
+        match page.honesty or self.honesty:
             case "none":
                 return
             case "truthful":

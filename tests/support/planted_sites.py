@@ -38,7 +38,6 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "same": "equal",
     "statement": "stale",  # one has another value
     "lost": "stale",  # the site has one statement less
-    "more": "stale",  # the site has one statement more
     "prose": "equal",  # only text or comments around the statements are others
     "labels": "equal",  # other labels of blank nodes
     "order": "equal",
@@ -50,7 +49,6 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "redirected": "stale",
     "empty": "unknown",
     "page": "unknown",  # of HTML in place of data, with status 200
-    "image": "unknown",  # another media type
     "cut": "unknown",
     "down": "unknown",  # 500
     "closed": "unknown",  # no response
@@ -70,8 +68,6 @@ def statements(url: str, name: str, *, is_later: bool) -> list[str]:
         values[1] = "other"
     if is_later and name == "lost":
         values.pop()
-    if is_later and name == "more":
-        values.append("new")
     return [f'<{url}#{n}> <{_SAYS}> "{value}" .\n' for n, value in enumerate(values)]
 
 
@@ -148,9 +144,16 @@ class PlantedSite:
 
     def expected(self) -> Found:
         """Return the documents with other verdicts than `equal`, and these."""
-        verdicts = {**DIFFERENCES, **self.others}
-        found = {(self.url(x), verdicts[x]) for x in self.names}
-        return {each for each in found if each[1] != "equal"}
+        found = {(self.url(x), self._verdict(x)) for x in self.names}
+        return {each for each in found if each[1] not in ("", "equal")}
+
+    def _verdict(self, name: str) -> str:
+        return self.others.get(name) or DIFFERENCES.get(name, "")
+
+    @property
+    def n_equal(self) -> int:
+        """Number of documents of this kind of source that stay equal."""
+        return [self._verdict(name) for name in self.names].count("equal")
 
     def change(self) -> None:
         """Plant the differences."""
@@ -188,9 +191,6 @@ class PlantedSite:
             "redirected": self._loopback.redirect(f"/moved/{name}"),
             "empty": self._loopback.response(b"", self.media_type),
             "page": self._loopback.response(_PAGE, "text/html"),
-            "image": self._loopback.response(
-                b"\x89PNG\r\n\x1a\n" + bytes(8), "image/png"
-            ),
             "down": self._loopback.response(b"no", "text/plain", status="500 Down"),
             "closed": [None],
             "cut": [response[: len(response) - len(body) // 2], None],
@@ -199,9 +199,21 @@ class PlantedSite:
 
 
 class PlantedPages(PlantedSite):
-    """Pages of a sitemap."""
+    """Pages of a sitemap; two of them are never read, which is no difference."""
 
     kind = "sitemap"
+    names: ClassVar[tuple[str, ...]] = (*DIFFERENCES, "private", "broken")
+
+    def robots(self, sitemap: str = "/sitemap.xml") -> dict[str, tuple[str, bytes]]:
+        """See `PlantedSite`."""
+        rules = f"User-agent: *\nDisallow: /d/private\nSitemap: {self.at(sitemap)}"
+        return {"/robots.txt": ("text/plain", rules.encode())}
+
+    def _reply(self, request: RawRequest) -> bytes | list[Step]:
+        if request.target == "/d/broken":
+            self.n_requests += 1
+            return self._loopback.response(b"no", "text/plain", status="500 Down")
+        return super()._reply(request)
 
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """See `PlantedSite`."""
@@ -275,7 +287,10 @@ class PlantedArchives(PlantedDumps):
     """A dataset of a Semantic Sitemap for each archive: gzip, tar and zip in turn."""
 
     media_type = "application/octet-stream"
-    names = tuple(x for x in DIFFERENCES if x != "format")
+    names = (
+        *("same", "statement", "lost", "labels", "order", "removed"),
+        *("dropped", "added", "redirected", "empty", "page", "cut"),
+    )
     _forms: ClassVar = ("nt.gz", "tar.gz", "zip")
 
     def url(self, name: str) -> str:
@@ -391,11 +406,11 @@ class PlantedLinks(PlantedSite):
 class PlantedResources(PlantedSite):
     """A source of ResourceSync with a list of resources.
 
-    What is no RDF is described, and a redirect does not change the name of a resource.
+    A redirect does not change the name of a resource.
     """
 
     kind = "resourcesync"
-    others: ClassVar = {"image": "stale", "redirected": "equal"}
+    others: ClassVar = {"redirected": "equal"}
 
     def seeds(self) -> list[tuple[str, str]]:
         """See `PlantedSite`."""
@@ -428,6 +443,58 @@ class PlantedResources(PlantedSite):
         )
         mark = f'<rs:md capability="{capability}"{more}/>'
         return "application/xml", f"<urlset {names}>{mark}{rows}</urlset>".encode()
+
+
+class _LostList(PlantedSite):
+    """A site of one document, whose list turns into a page without data.
+
+    Attributes:
+        lost: target of the list.
+        is_document: the list has statements, too.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("same",)
+    others: ClassVar = {"same": "unknown"}
+    lost: ClassVar[str]
+    is_document: ClassVar[bool] = False
+
+    def lists(self) -> dict[str, tuple[str, bytes]]:
+        """See `PlantedSite`."""
+        page = {self.lost: ("text/html", _PAGE)} if self.is_later else {}
+        return super().lists() | page
+
+    def expected(self) -> Found:
+        """See `PlantedSite`."""
+        found = {(self.url("same"), "unknown")}
+        return found | (
+            {(self.at(self.lost), "unknown")} if self.is_document else set()
+        )
+
+
+class LostSitemap(_LostList, PlantedPages):
+    """A sitemap of a page."""
+
+    lost = "/sitemap.xml"
+
+
+class LostRobots(_LostList, PlantedFeed):
+    """A feed that robots.txt names."""
+
+    lost = "/robots.txt"
+
+
+class LostVoid(_LostList, PlantedVoid):
+    """The description of a dump."""
+
+    lost = "/.well-known/void"
+    is_document = True
+
+
+class LostCollection(_LostList, PlantedTree):
+    """The first page of a collection."""
+
+    lost = "/events"
+    is_document = True
 
 
 class PlantedSlices(PlantedSite):
@@ -495,6 +562,11 @@ class PlantedPortal(CkanSite):
         self.dataset("added", {"url": self.files.url("added")})
         self.dataset("title", {"url": self.files.url("same")}, title="another")
 
+    @property
+    def n_equal(self) -> int:
+        """See `PlantedSite`; all datasets but three."""
+        return len(self.files.names) - 2 + self.files.n_equal
+
     def expected(self) -> Found:
         """See `PlantedSite`."""
         pages = {"dropped": "surplus", "added": "missing", "title": "stale"}
@@ -516,7 +588,8 @@ class PlantedEndpoint:
     """An endpoint with a graph for each difference that a graph can have."""
 
     kind: ClassVar[str] = "endpoint"
-    names: ClassVar = ("same", "statement", "lost", "more", "labels", "dropped")
+    names: ClassVar = ("same", "statement", "lost", "labels", "dropped")
+    n_equal = 2
 
     def __init__(self, web: LocalWeb) -> None:
         options = EndpointOptions(n_triples=0, n_named=0, has_default=False)
@@ -557,6 +630,8 @@ class PlantedEndpoint:
 class PlantedEmptyEndpoint(PlantedEndpoint):
     """An endpoint that is being loaded again, and has nothing meanwhile."""
 
+    n_equal = 0
+
     def change(self) -> None:
         """See `PlantedSite`."""
         self._node.store.clear()
@@ -570,6 +645,7 @@ class PlantedRepository(ServedRepository):
     """A repository of OAI-PMH."""
 
     kind: ClassVar[str] = "repository"
+    n_equal = 1
 
     def __init__(self, host: str) -> None:
         self._items = OaiRepository()

@@ -200,9 +200,9 @@ def outlook_section(
                 shorten(each.hosts),
                 each.n_pages,
                 each.n_fetches,
-                "-" if each.round_days is None else each.round_days,
+                each.round_days,
                 each.freshness,
-                "-" if each.needed is None else each.needed,
+                each.needed,
             )
             for each in shown
         ),

@@ -23,6 +23,10 @@ from rdfcrawl.analysis.report.figures import (
     make_discovery_figures,
     make_growth_figures,
 )
+from rdfcrawl.analysis.report.listed_tables import (
+    make_outcome_of_listed_table,
+    make_vain_table,
+)
 from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
     iter_quota_entries,
@@ -137,6 +141,8 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_coverage_table(sites),
             make_census_table(sites),
             make_missed_table(sites),
+            make_outcome_of_listed_table(sites),
+            make_vain_table(sites),
         ),
     )
 

@@ -174,6 +174,7 @@ class FactReader:
             claims=tuple(_claims(record, self._dropped_ms(record))),
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
+            refusal=_refusal(record),
             redirects_to=self.redirect_of(record),
             n_images=whole_number(record.current("images")),
             n_words=whole_number(record.current("words")),
@@ -298,6 +299,12 @@ def _sketch(text: str) -> Sketch | None:
         return read_sketch(text)
     except ValueError:
         return None
+
+
+def _refusal(record: UrlRecord) -> str:
+    """Return why the last try was refused before a request; empty if it was not."""
+    last = record.fetches[-1] if record.fetches else None
+    return "" if last is None or last.was_requested else last.fault
 
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
