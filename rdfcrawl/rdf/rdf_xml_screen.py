@@ -70,8 +70,8 @@ _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
 # Attributes that need a check, in outlines
-_BAG_MARK, _DATATYPE_MARK, _PARSE_TYPE_MARK = map(
-    outline_of, (b"bagID=", b"datatype=", b"parseType")
+_BAG_MARK, _DATATYPE_MARK, _PARSE_TYPE_MARK, _DIR_MARK = map(
+    outline_of, (b"bagID=", b"datatype=", b"parseType", b":dir=")
 )
 # Attributes of nodes, and those of properties
 _PLACED: Final = tuple(
@@ -114,6 +114,7 @@ class RdfXmlScreen(XmlScreen):
         self._literals = LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
         self._n_before = 0  # bytes up to the end of its tag
+        self._its: list[bytes] = []  # names of attributes that need a version
 
     def _screened(self, block: bytes, *, is_last: bool) -> bytes:
         """Check the block.
@@ -132,6 +133,9 @@ class RdfXmlScreen(XmlScreen):
         text = block[begin:] if begin else block
         outline = outline_of(text)
         parsed = block
+        names = self._its if _DIR_MARK in outline else ()
+        if any(name in text for name in names):
+            raise MendingNeeded
         if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
             parsed = self._with_parse_types(block)
         if self._literals is not None:
@@ -180,15 +184,11 @@ class RdfXmlScreen(XmlScreen):
         n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
         if n_others:
             n_others -= len(_ABSOLUTE_BASE.findall(tag))
-        prefixes = _ITS.findall(tag) if b"/its" in tag else ()
-        is_its = any(prefix + b":dir" in block for prefix in prefixes)
-        if not n_others and not is_its:
+        if b"/its" in tag and not _VERSION.search(tag):
+            self._its = [prefix + b":dir" for prefix in _ITS.findall(tag)]
+        if not n_others:
             return block
-        if (
-            _NOT_OF_ROOT.search(tag)
-            or (is_its and not _VERSION.search(tag))
-            or _BREAK_IN_VALUE.search(tag)
-        ):
+        if _NOT_OF_ROOT.search(tag) or _BREAK_IN_VALUE.search(tag):
             raise MendingNeeded
         if base := _RELATIVE_BASE.search(tag):
             value = (base[2] or base[3] or b"").decode()
