@@ -23,7 +23,7 @@ from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
-from rdfcrawl.rdf.graphs import Trust, graph_iri
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES
@@ -105,14 +105,16 @@ class ExtractPipeline:
         source = body_of(document.response)
         if source is None:
             return None
-        follow = self._arguments_of(document).follow
+        follow, task = self._arguments_of(document).follow, document.record.task
+        # Graph names of a dataset may be on its other hosts.
+        trust = (isinstance(task, DumpPart) and task.graphs) or "same-origin"
         job = ReadingJob(
             url=document.url,
             graph=graph_iri(document.url),
             media_type=document.media_type,
             charset=document.response.charset,
             http_links=document.response.http_links,
-            trust=_trust_in(document),
+            trust=trust,
             wants_hyperlinks=follow.wants_hyperlinks,
             rules=self._options.rules,
             custom=self._options.custom,
@@ -187,12 +189,6 @@ def _http_links(document: Document) -> ReadResult:
 
         return ReadResult(links=links_of(response.http_links, base=document.url))
     return NOT_READ
-
-
-def _trust_in(document: Document) -> Trust:
-    """Return whose graph names are trusted, including the hosts of a dataset."""
-    task = document.record.task
-    return (isinstance(task, DumpPart) and task.graphs) or "same-origin"
 
 
 # The body, how to read it, and its reading in this process.

@@ -140,8 +140,10 @@ class StorePipeline(DurablePipeline):
             self._writer_class = type(writer)
         return writer
 
-    async def stored_redirect(self, document: Document) -> str:
-        """Return the URL of a redirected page stored by an earlier run; or ""."""
+    async def lost(self, document: Document) -> str:
+        """Return the URL of a stored page that is gone or was read elsewhere; or ""."""
+        if url := lost_copy(document):
+            return url
         url = moved_from(document)
         if not (url and self.copies.may_have(document)):
             return ""
@@ -222,6 +224,9 @@ class StoreTee:
                 await self._writer.write(chunk)
                 self._digest.add(chunk.lines)
                 return chunk
+            document = self._document
+            if document.reading.format is HTML or not document.facts.text_hash:
+                self._note_hash()
             await self._end()
         except BaseException:
             await self.aclose()
@@ -232,14 +237,15 @@ class StoreTee:
         document = self._document
         document.n_quads = self._n_quads
         new = None
-        self._note_hash()
         if may_be_revisited(document):
             new = new_copy(document, self._digest.stored(), self._pipeline.copies.run)
             is_judged = 200 <= document.status < 300 and not document.withheld
             if is_judged and await self._pipeline.is_doubtful(document, new):
                 await self.aclose()
                 return
-        lost = lost_copy(document) or await self._pipeline.stored_redirect(document)
+        record = document.record
+        may_lose = record.task or record.chain or document.url != record.url
+        lost = await self._pipeline.lost(document) if may_lose else ""
         writer = self._writer
         if document.withheld:  # of a page, known at its end
             await self.aclose()
@@ -261,12 +267,10 @@ class StoreTee:
     def _note_hash(self) -> None:
         """Hash statements, unless the text hash is theirs."""
         document = self._document
-        facts, is_page = document.facts, document.reading.format is HTML
-        if not self._writer or not facts.content_hash:
-            return
-        if is_page or (document.record.kind.is_of_url and not facts.text_hash):
+        is_hashed = document.reading.format is HTML or document.record.kind.is_of_url
+        if self._writer and document.facts.content_hash and is_hashed:
             found = self._digest.compared()
-            document.facts = facts._replace(statements_hash=found)
+            document.facts = document.facts._replace(statements_hash=found)
 
     async def aclose(self) -> None:
         """Discard the document; the store keeps none of it."""

@@ -44,7 +44,10 @@ _EMPTY: Final = "."  # no hash lies in the part
 _MAX_SORTED: Final = 8 * BINS  # of more hashes, only the least are sorted
 # A listed hash has 4 bytes, or only the first 2 or 3 if it is one of many.
 _MOST_BYTES: Final = 4
-_LISTED_BYTES: Final = 45
+# By the number of hashes: 45 bytes in all, at most.
+_BYTES_OF_EACH: Final = [
+    min(_MOST_BYTES, 45 // max(n, 1)) for n in range(MAX_LISTED + 1)
+]
 _to_values = bytes(
     (_DIGITS + _EMPTY).find(chr(n)) & 0xFF for n in range(256)
 )  # 255 for other characters
@@ -230,7 +233,8 @@ def _listed(hashes: Collection[int]) -> str:
     """
     if not hashes:
         return ""
-    in_order, n_bytes = sorted(hashes), _bytes_of_each(len(hashes))
+    in_order = sorted(hashes)
+    n_bytes = _BYTES_OF_EACH[len(hashes)]
     if n_bytes == _MOST_BYTES:
         packed = _of_hashes[len(hashes)].pack(*in_order)
         return b2a_base64(packed, newline=False).decode()
@@ -243,10 +247,6 @@ def _listed(hashes: Collection[int]) -> str:
 def _entry(number: int) -> int:
     """Return a hash with its part and kept bits in front, and its high bits."""
     return number % _SLOTS << 20 | number >> 12
-
-
-def _bytes_of_each(n_hashes: int) -> int:
-    return min(_MOST_BYTES, _LISTED_BYTES // n_hashes)
 
 
 _BOTH_EMPTY: Final = int.from_bytes(b"\x40" * BINS)  # the value 64 of a part
@@ -354,7 +354,11 @@ def _read_listed(text: str) -> Sketch:
     except ValueError as fault:
         raise _not_a_sketch(text) from fault
     n = len(packed) // n_bytes if n_bytes > 1 else 0
-    if not n or n * n_bytes != len(packed) or n_bytes != _bytes_of_each(n):
+    if (
+        not 0 < n <= MAX_LISTED
+        or n * n_bytes != len(packed)
+        or n_bytes != _BYTES_OF_EACH[n]
+    ):
         raise _not_a_sketch(text)
     entries = [
         int.from_bytes(packed[begin : begin + n_bytes])
