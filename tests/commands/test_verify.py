@@ -15,27 +15,29 @@ from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import scrapy
 from tests.support.crawl_names import scripted_names
+from tests.support.planted_services import (
+    ManyHosts,
+    PlantedEmptyEndpoint,
+    PlantedEndpoint,
+    PlantedPortal,
+    PlantedRepository,
+    PlantedSlices,
+)
 from tests.support.planted_sites import (
     DIFFERENCES,
     LostCollection,
     LostRobots,
     LostSitemap,
     LostVoid,
-    ManyHosts,
     PlantedArchives,
     PlantedCatalog,
     PlantedDumps,
-    PlantedEmptyEndpoint,
-    PlantedEndpoint,
     PlantedFeed,
     PlantedIndex,
     PlantedLinks,
     PlantedPages,
     PlantedParts,
-    PlantedPortal,
-    PlantedRepository,
     PlantedResources,
-    PlantedSlices,
     PlantedTree,
     PlantedVoid,
 )
