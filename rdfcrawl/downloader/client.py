@@ -17,7 +17,7 @@ from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import FetchedResponse, Kind
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
-from rdfcrawl.rdf.magic import media_at
+from rdfcrawl.rdf.sniffing import media_at
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks import RefreshedPage, RequestTask
