@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
+from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
+_READ: Final = "read parts"  # of a dataset: the first mirror of each part
 
 
 class DatasetFiles:
@@ -68,8 +71,10 @@ class DatasetFiles:
         Files that another dataset has, too, stay.
         """
         way = dataset.ways[part.way]
-        is_all = len(way.parts) == 1
-        others = dataset.urls_of_files if is_all else way.parts[part.part]
+        others = [url for url in way.parts[part.part] if url != document.url]
+        if await self._has_all(dataset, part):
+            own = set(way.urls)
+            others += (x for x in dataset.urls_of_files if x not in own)
         read = {document.url, *document.record.chain, *document.response.requested}
         urls = [url for url in others if url not in read]
         if not urls:  # as usual
@@ -78,6 +83,32 @@ class DatasetFiles:
         copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
         copies = await self._had_by(copies, most=1)
         return Discovery(withdrawn=tuple(x for x in copies if x not in read))
+
+    async def _has_all(self, dataset: KnownDataset, part: DumpPart) -> bool:
+        """Note a part that is read; return whether all of them have been."""
+        parts = [mirrors[0] for mirrors in dataset.ways[part.way].parts]
+        if len(parts) == 1:
+            return True
+        await self._store.put(dataset.name, _READ, {parts[part.part]: ""})
+        return None not in await self._store.get_many(dataset.name, _READ, parts)
+
+    async def left_scopes(
+        self, dataset: KnownDataset, endpoints: Iterable[str], run: int
+    ) -> Discovery:
+        """Withdraw what earlier runs have harvested of a dataset at its endpoints."""
+        scopes = {
+            url: " ".join(way.graphs)
+            for way in dataset.ways
+            for url in way.urls
+            if way.way is AccessMethod.SPARQL
+        }
+        withdrawn: list[str] = []
+        for url in endpoints:
+            async for key, graphs in self._store.entries(url, SCOPES):
+                if graphs == scopes.get(url):
+                    state = EndpointState(self._store, run, key)
+                    withdrawn += [x async for x in state.iter_left()]
+        return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
     async def _had_by(self, files: Sequence[str], *, most: int) -> list[str]:
         """Return the files that at most so many datasets have."""

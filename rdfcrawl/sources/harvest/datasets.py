@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
 
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
+FOUND: Final = "found sources"  # of the crawl: kind and URL -> the record
 _FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
 _MAX_FAILED: Final = 100_000  # not named by a dataset so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files
@@ -210,12 +211,27 @@ class DatasetRegistry:
         files = [url for url in before.urls_of_files if url not in kept]
         return Discovery(withdrawn=await self.files.drop(before.name, files))
 
-    async def replaced_by(self, document: Document, part: DumpPart) -> Discovery:
-        """Withdraw the files that a completely read part of a dataset replaces."""
-        dataset = await self.known(part.dataset) if part.run else None
+    async def replaced_by(
+        self, document: Document, part: DumpPart, kept: Collection[str]
+    ) -> Discovery:
+        """Withdraw the documents that a completely read part of a dataset replaces.
+
+        Args:
+            document: the part.
+            part: its task.
+            kept: endpoints that the operator named.
+        """
+        dataset = await self.known(part.dataset)
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
-        return await self.files.replaced_by(document, part, dataset)
+        replaced = await self.files.replaced_by(document, part, dataset)
+        ways = (x for x in dataset.ways if part.run and x.way is AccessMethod.SPARQL)
+        left = []
+        for url in {url for way in ways for url in way.urls}.difference(kept):
+            is_source = await self._store.get(_CRAWL, FOUND, f"{int(Kind.SPARQL)} {url}")
+            if not is_source and await self.is_taken_otherwise(url):
+                left.append(url)
+        return replaced + await self.files.left_scopes(dataset, left, part.run)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.

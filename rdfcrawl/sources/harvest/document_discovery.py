@@ -29,8 +29,9 @@ from rdfcrawl.frontier.arguments.parsers import DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
+from rdfcrawl.sources.harvest.datasets import FOUND
 from rdfcrawl.sources.harvest.discovery import (
-    NOTHING_FOUND,
+    NOTHINGFOUND,
     Discovery,
     DocumentScan,
     found,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 MAX_SOURCES: Final = 100_000
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
-_FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
 
 
 class FoundSources:
@@ -69,11 +69,11 @@ class FoundSources:
                 entries[key] = encode_record(each.record)
         if entries:
             self._noted.update(entries)
-            await self._store.put_up_to(_CRAWL, _FOUND, entries, MAX_SOURCES)
+            await self._store.put_up_to(_CRAWL, FOUND, entries, MAX_SOURCES)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the first records of all sources for this run, in batches."""
-        async for batch in self._store.batches(_CRAWL, _FOUND):
+        async for batch in self._store.batches(_CRAWL, FOUND):
             records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
             yield [self._of_run(each) for each in records if self._is_wanted(each)]
 
@@ -148,16 +148,17 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if task is not None or kind is Kind.DUMP:
             discoveries.append(await self._of_task(document))
-        some = [each for each in discoveries if each is not NOTHING_FOUND]
-        return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+        some = [each for each in discoveries if each is not NOTHINGFOUND]
+        return self._without_named(sum(some, NOTHINGFOUND)) if some else NOTHINGFOUND
 
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""
-        discovery, task = NOTHING_FOUND, document.record.task
+        discovery, task = NOTHINGFOUND, document.record.task
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
-            discovery = await self._context.datasets.replaced_by(document, task)
+            kept = self._named_endpoints
+            discovery = await self._context.datasets.replaced_by(document, task, kept)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):
@@ -270,7 +271,7 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
     is_gone = task.is_gone(status, document.response.started_ms)
     is_left = task.read_at not in ("", document.url) and task.is_stored
     if not (is_left and (has_response or is_gone)):
-        return NOTHING_FOUND
+        return NOTHINGFOUND
     own = RefreshedPage(is_stored=True, gone_from_ms=0, is_left=True)
     parent = document.record
     record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
@@ -305,23 +306,23 @@ class SiteOffers:
         """Return the records for the site of a document, if the site is new."""
         url, status = document.record.url, document.response.status
         if url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS:
-            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
-        return self._of_site(document.record) if status else NOTHING_FOUND
+            return _EXCUSED if status in _NOT_THERE else NOTHINGFOUND
+        return self._of_site(document.record) if status else NOTHINGFOUND
 
     def of_source(self, record: Record) -> Discovery:
         """Return the record for the VoID of a site named by the operator."""
         if record.kind is not Kind.SITEMAP:
-            return NOTHING_FOUND
+            return NOTHINGFOUND
         task = read_task(record)
         if not (task.is_named and task.payload == RobotsTask()):
-            return NOTHING_FOUND
+            return NOTHINGFOUND
         void = _catalog(PATH, record, record.depth, self._run)
         return found(replace(void, is_part_of_source=True))
 
     def _of_site(self, record: Record) -> Discovery:
         origin = origin_of(record.url)
         if origin in self._known or not is_of_web(origin):
-            return NOTHING_FOUND
+            return NOTHINGFOUND
         if len(self._known) >= _MAX_SITES:
             self._known.clear()
         self._known.add(origin)
