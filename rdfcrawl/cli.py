@@ -28,9 +28,9 @@ from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
 _PACKAGES: Final = {
     "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"
-    " keep list page ping query rdf refresh report runspider store urldb verify"
-    " workers",
-    "scrapy.commands": "check fetch parse settings shell view",
+    " keep list page ping query rdf refresh report runspider settings store urldb"
+    " verify workers",
+    "scrapy.commands": "check fetch parse shell view",
 }
 COMMANDS: Final = dict(
     sorted((name, home) for home, names in _PACKAGES.items() for name in names.split())

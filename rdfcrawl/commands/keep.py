@@ -11,9 +11,15 @@ from rdfcrawl.core.console import add_number, fail
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 _SPIDER: Final = "linkeddata"
-_ARGUMENTS: Final = {"scope": "host", "follow": "abox,hyperlink", "harvest": "all"}
+_ARGUMENTS: Final = {
+    "scope": "host",
+    "follow": "abox,hyperlink",
+    "harvest": "all",
+    "retry": "failed",
+}
 _not_of_names: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_CHARS: Final = 100  # of `CRAWL_ID`
 
@@ -81,10 +87,23 @@ class Command(CrawlCommand):
 
         outcome = {0: "kept", 1: "not finished"}.get(self.exitcode, "finished")
         try:
-            page, _ = make_report(settings, find_crawl(settings))
+            root = find_crawl(settings)
+            page, _ = make_report(settings, root)
+            if why := _failure(root, opts.spargs["seeds"]):
+                outcome = f"not reached ({why}), the next command tries again"
             sys.stdout.write(f"{args[0]}: {outcome}; report: {page}\n")
         except (ConfigError, OSError) as error:
             sys.stdout.write(f"{args[0]}: {outcome}; no report: {error}\n")
+
+
+def _failure(root: Path, url: str) -> str:
+    """Return why the last request of a URL had no response; empty if it had one."""
+    from rdfcrawl.analysis.urldb.database import UrlDatabase
+
+    with UrlDatabase(root) as database:
+        record = database.find(url)
+    last = record.fetches[-1] if record and record.fetches else None
+    return last.fault if last and not last.http_status else ""
 
 
 def _crawl_id(url: str) -> str:

@@ -207,7 +207,9 @@ def _reason(fetch: PlannedFetch) -> str:
     if reason.due_ms is not None:
         parts.append(f"due {_time(reason.due_ms)}")
     fetches = counted(reason.n_fetches, "fetch", "fetches")
-    parts.append(f"{counted(reason.n_changes, 'change')} in {fetches}")
+    content = counted(reason.n_content_changes, "content change")
+    statements = counted(reason.n_statement_changes, "statement change")
+    parts.append(f"{content} and {statements} in {fetches}")
     parts.append(f"{reason.changes_per_day:g} a day")
     return ", ".join(parts)
 

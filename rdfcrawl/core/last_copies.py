@@ -8,6 +8,7 @@ file, is accepted when a later run gets the same statements.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from rdfcrawl.core.messages import counted
@@ -106,6 +107,7 @@ class NewCopy(NamedTuple):
         digest: of the statements.
         has_losses: some statements were not read.
         run: in which it was requested.
+        detour: kind of page to which sites redirect what they no longer show; or "".
         The others: see `LastCopy`.
     """
 
@@ -117,6 +119,7 @@ class NewCopy(NamedTuple):
     has_losses: bool
     modified: int
     run: str
+    detour: str = ""
 
     def kept(self) -> LastCopy:
         """Return the copy after the response was stored."""
@@ -152,7 +155,9 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         n_now = counted(new.n_quads, "statement")
         return f"cut after {n_now}, {n_last:,} before", is_near
     why = ""
-    if new.is_page and n_last and not last.is_page:
+    if new.is_page and new.detour:
+        why = f"redirected to {new.detour}"
+    elif new.is_page and n_last and not last.is_page:
         why = "a page in place of data"
     elif new.is_page and new.n_quads < n_last and last.has_end > new.has_end:
         why = "a page without its end"
@@ -161,6 +166,31 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
     elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
         why = f"{counted(new.n_quads, 'statement')}, {n_last:,} before"
     return why, True
+
+
+_is_login: Final = re.compile(
+    r"(?:^|[/?&=_.-])(?:log-?_?in|sign-?_?[io]n|sso|cas)(?=$|[/?&=_.-])", re.IGNORECASE
+).search
+_is_front: Final = re.compile(r"/*(?:(?:index|home|default)[^/]*)?", re.ASCII).fullmatch
+
+
+def detour_of(url: str, target: str) -> str:
+    """Return whether sites redirect any page to such a target, in words; or "".
+
+    They do so with pages that are gone (soft 404), or for which they want a login.
+
+    >>> detour_of("http://a.example/d/1", "http://a.example/")
+    'the front page'
+    >>> detour_of("http://a.example/d/1", "https://sso.example/login?to=/d/1")
+    'a login'
+    >>> detour_of("http://a.example/index.html", "https://www.a.example/")
+    ''
+    """
+    before, after = (x.partition("://")[2].partition("/")[2] for x in (url, target))
+    if _is_login(after) and not _is_login(before):
+        return "a login"
+    is_front = _is_front(after) and not _is_front(before)
+    return "the front page" if is_front else ""
 
 
 _NAMES: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"

@@ -245,6 +245,8 @@ class DocumentFacts(NamedTuple):
         n_words: of a page with many links; else 0.
         n_linked_words: of these, within links.
         is_error_page: the page reports that it does not exist.
+        statements_hash: of the statements of a page, or of a document without
+            `text_hash`.
     """
 
     content_hash: str = ""
@@ -257,6 +259,7 @@ class DocumentFacts(NamedTuple):
     n_words: int = 0
     n_linked_words: int = 0
     is_error_page: bool = False
+    statements_hash: str = ""
 
 
 NO_FACTS: Final = DocumentFacts()
@@ -298,8 +301,8 @@ class Document:
         n_links: links passed to the frontier.
         n_follow_ups: records that it led to, other than links.
         n_documents: number of documents in the response, as in a page of a portal.
-        is_unchanged: its statements equal the stored ones; it is not written.
-        is_changed: an earlier run has stored other statements.
+        has_same_statements: as the stored ones; it is not written.
+        has_new_statements: an earlier run has stored others.
         is_deleted: the source reports its deletion; its statements are deleted.
         is_doubtful: it is not stored, since it is worse than the last good copy.
         row_counts: of the partitions of an endpoint that it completes.
@@ -330,8 +333,8 @@ class Document:
     n_links: int = 0
     n_follow_ups: int = 0
     n_documents: int = 0
-    is_unchanged: bool = False
-    is_changed: bool = False
+    has_same_statements: bool = False
+    has_new_statements: bool = False
     is_deleted: bool = False
     is_doubtful: bool = False
     replaced: str = ""

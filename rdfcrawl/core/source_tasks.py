@@ -48,6 +48,7 @@ class SitemapTask:
     # again in the same run; 0: no ping
     ping: int = 0
     is_guess: bool = False  # not named anywhere: it is tried at `/sitemap.xml`
+    n_below: int = 0  # sitemaps that it lists and that are read, if `only_datasets`
 
     @property
     def wants_entries(self) -> bool:
@@ -59,7 +60,8 @@ class SitemapTask:
 
         It is not read if its depth exceeds `SitemapLimits.depth`.
         """
-        return replace(self, depth=self.depth + 1, ping=0, is_guess=False)
+        depth = self.depth + 1
+        return replace(self, depth=depth, ping=0, is_guess=False, n_below=0)
 
 
 class SyncStep(StrEnum):
@@ -150,8 +152,8 @@ class SyncSearch:
 
     # `site`, its description; `page`; `robots`; `given`, named by the operator;
     # `list`, maybe a document of ResourceSync; `above`, one that such a document names;
-    # `below`, the first document again
-    step: Literal["site", "page", "robots", "given", "list", "above", "below"]
+    # `below`, the first document again; `only`, the description of a site and no other
+    step: Literal["site", "page", "robots", "given", "list", "above", "below", "only"]
     below: str = ""  # of `above`: the document that names it
 
 

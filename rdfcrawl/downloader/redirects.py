@@ -193,9 +193,12 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
     record = replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
-    if isinstance(record.task, RefreshedPage):  # the target has its own schedule
-        return replace(record, task=None, change="")
-    return record
+    task = record.task
+    if not isinstance(task, RefreshedPage):
+        return record
+    if task.is_stored and not task.read_at:  # the target replaces what is stored
+        return replace(record, task=replace(task, etag="", last_modified=""))
+    return replace(record, task=None, change="")  # the target has its own schedule
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -7,17 +7,17 @@ times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import FAILING, HttpResponse, RequestOptions
-from rdfcrawl.downloader.redirects import is_redirect
+from rdfcrawl.downloader.redirects import is_redirect, moved, request_after
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
@@ -346,3 +346,21 @@ def form_of(url: str) -> str:
     """
     path, query, _ = url[url.find("/", url.find("://") + 3) :].partition("?")
     return path + query if query else path[: path.rfind("/") + 1]
+
+
+def queue_target(
+    visit: Visit, attempt: RecordAttempt, urls: tuple[str, str], status: int
+) -> Fault | None:
+    """Queue the second of two URLs as the target of a redirect to another host."""
+    record, (url, target) = attempt.record, urls
+    if attempt.request is not None:
+        request = request_after(attempt.request, status, url, target)
+        record = replace(record, task=request)
+    try:
+        further = moved(record, attempt.requested, target)
+    except SourceFault as exc:
+        return exc.fault
+    visit.outlinks.append(further)
+    if further.change and further.kind.is_of_url:  # links may lead there
+        visit.known.append(further.url)
+    return None

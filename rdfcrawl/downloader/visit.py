@@ -24,11 +24,9 @@ from rdfcrawl.downloader.redirects import (
     SEE_OTHER,
     RedirectJudge,
     check_chain,
-    moved,
     options_of_second,
     options_of_user,
     refresh_target,
-    request_after,
     resolve_redirect,
 )
 from rdfcrawl.downloader.retry_policy import (
@@ -39,6 +37,7 @@ from rdfcrawl.downloader.retry_policy import (
     has_failed,
     judge_response,
     parse_retry_after,
+    queue_target,
 )
 from rdfcrawl.downloader.visit_records import VisitRecords
 from rdfcrawl.frontier.queue.candidate import kind_of_named
@@ -372,13 +371,9 @@ class _VisitRun:
             await self._visitor.prime(target)
         is_counted = self._visit.is_scheduled and not (record.kind.is_source or returns)
         if is_counted or self._visitor.key_of(target) != self._visit.key:
-            if attempt.request is not None:
-                request = request_after(attempt.request, response.status, url, target)
-                record = replace(record, task=request)
-            try:
-                self._visit.outlinks.append(moved(record, attempt.requested, target))
-            except SourceFault as exc:
-                response.fault = exc.fault
+            response.fault = queue_target(
+                self._visit, attempt, (url, target), response.status
+            )
             return None, RetryDecision.DONE
         response.fault = await self._refusal(attempt, target)
         if response.fault is not None:

@@ -10,7 +10,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, Self, TypeGuard, cast
 
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
@@ -49,7 +49,12 @@ _VERBOSE_LOGGERS = (
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
-_FAILURE_LOGGERS = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
+_FAILURE_LOGGERS = (
+    "scrapy.crawler",
+    "scrapy.core.engine",
+    "scrapy.utils.signal",
+    "asyncio",
+)
 
 
 def prepare_process(settings: BaseSettings) -> None:
@@ -84,9 +89,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     crawler.not_due = _queue_later_run(checked)
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
-    refusal = _Refusal()
-    for name in _FAILURE_LOGGERS:
-        logging.getLogger(name).addFilter(refusal.is_worth_showing)
+    refusal = Refusal.watching()
     root = options.crawl.paths.root
     followers = _followers(stores, root, crawler.settings)
     compaction = _compaction(stores, root)
@@ -104,8 +107,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         followers.finish()
         for name, number in followers.counts.items():
             crawler.stats.set_value(name, number)
-    if refusal.error is not None:
-        fail(str(refusal.error))
+    refusal.fail_if_any()
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
@@ -338,7 +340,7 @@ def _is_no_list(record: logging.LogRecord) -> bool:
     return record.levelno > logging.INFO or not str(record.msg).startswith(_LISTS)
 
 
-class _Refusal:
+class Refusal:
     """An operator error that appears only when the crawl begins, such as for Redis.
 
     One line with `error` replaces the tracebacks that it causes.
@@ -346,6 +348,19 @@ class _Refusal:
 
     def __init__(self) -> None:
         self.error: ConfigError | None = None
+
+    @classmethod
+    def watching(cls) -> Self:
+        """Return an object that reads the error records of Scrapy from now on."""
+        refusal = cls()
+        for name in _FAILURE_LOGGERS:
+            logging.getLogger(name).addFilter(refusal.is_worth_showing)
+        return refusal
+
+    def fail_if_any(self) -> None:
+        """Exit with 2 and one line if there was such an error."""
+        if self.error is not None:
+            fail(str(self.error))
 
     def note_end(self, crawl: asyncio.Task[None]) -> None:
         """Store the error that ended the crawl, if the operator can correct it.

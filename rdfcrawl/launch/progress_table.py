@@ -337,10 +337,10 @@ class CrawlSnapshot:
         n_same = int(self.figures.get("document/same", 0))
         n_unchanged = int(self.figures.get(f"{STATUS}unchanged", 0))
         found = {
-            "changed": int(self.figures.get("document/changed", 0)),
+            "with new statements": int(self.figures.get("document/changed", 0)),
             "deleted": int(self.figures.get(f"{STATUS}deleted", 0)),
-            "unchanged": n_unchanged - n_same,
-            "fetched but equal": n_same,
+            "not modified": n_unchanged - n_same,
+            "with equal statements": n_same,
         }
         return {name: n for name, n in found.items() if n}
 

@@ -118,7 +118,7 @@ def _is_offer(record: Record) -> bool:
     task = record.task
     payload = task.payload if isinstance(task, SourceTask) else None
     if isinstance(payload, SitemapTask):
-        return not payload.depth
+        return payload.only_datasets or not payload.depth
     return isinstance(payload, RobotsTask)
 
 

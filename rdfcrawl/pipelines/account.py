@@ -135,10 +135,10 @@ class AccountPipeline(SegmentPipeline):
         response, reading = document.response, document.reading
         counts["document/seen"] += 1
         counts[_STATUS_NAMES[status_of(document)]] += 1
-        if document.is_unchanged:
+        if document.has_same_statements:
             counts["document/same"] += 1
         elif document.n_quads:
-            counts["document/changed"] += document.is_changed
+            counts["document/changed"] += document.has_new_statements
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
         if response.status and response.requested:  # not for parts of a response

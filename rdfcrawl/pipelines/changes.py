@@ -15,6 +15,7 @@ from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.last_copies import (
     LastCopy,
     NewCopy,
+    detour_of,
     doubt_of,
     doubted,
 )
@@ -22,22 +23,55 @@ from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.pipelines.provenance import has_losses
+from rdfcrawl.rdf.fingerprints import MAX_STATEMENT_BYTES, statements_hash
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.stores.options import shown_uri
 
 _DIGEST_BYTES: Final = 12
 
 
-class DocumentDigest:
-    """Digest of the statements of a document, in their order."""
+class StatementsDigest:
+    """Digests of the statements of a document.
+
+    Their order makes no difference, except in documents of more than
+    `MAX_STATEMENT_BYTES`.
+    """
+
+    __slots__ = "_hash", "_held", "_n_bytes"
 
     def __init__(self) -> None:
-        self._hash = blake2b(digest_size=_DIGEST_BYTES)
-        self.add = self._hash.update
+        self._held: list[bytes] = []
+        self._n_bytes = 0
+        self._hash: blake2b | None = None  # of a large document
 
-    def text(self) -> str:
-        """Return the digest as text."""
-        return b64encode(self._hash.digest()).decode()
+    def add(self, lines: bytes) -> None:
+        """Add complete lines of N-Quads."""
+        if self._hash is not None:
+            self._hash.update(lines)
+            return
+        self._held.append(lines)
+        self._n_bytes += len(lines)
+        if self._n_bytes > MAX_STATEMENT_BYTES:
+            self._hash = blake2b(b"".join(self._held), digest_size=_DIGEST_BYTES)
+            self._held.clear()
+
+    def stored(self) -> str:
+        """Return the digest that shows whether a store has these statements."""
+        found = self._hash
+        if found is None:
+            lines = sorted({*b"".join(self._held).split(b"\n")})
+            found = blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES)
+        return b64encode(found.digest()).decode()
+
+    def compared(self, graph: str) -> str:
+        """Return the hash for the history of a document.
+
+        Blank nodes have no labels in it, and the document has no name, unless it is
+        large.
+        """
+        if self._hash is not None:
+            return self._hash.hexdigest()
+        return statements_hash(b"".join(self._held), graph)
 
 
 def may_be_revisited(document: Document) -> bool:
@@ -79,7 +113,7 @@ class StoredCopies:
         """Return whether the store has exactly these statements of a document.
 
         If the store has others, their digest is removed here, as they will be replaced,
-        and `Document.is_changed` is set.
+        and `Document.has_new_statements` is set.
         """
         last = await self.last(document)
         if last is None:
@@ -87,7 +121,7 @@ class StoredCopies:
         key = copy_key(document.url)
         if last.digest == new.kept().digest != "" and key not in self._written:
             return True
-        document.is_changed = bool(last.digest) and not has_losses(document)
+        document.has_new_statements = bool(last.digest) and not has_losses(document)
         self._written.pop(key, None)
         await self._put({key: last._replace(digest="").text()})
         return False
@@ -96,18 +130,20 @@ class StoredCopies:
         """Return why a document does not replace the last copy; empty if it does."""
         if document.record.kind is Kind.SPARQL:
             return ""  # an endpoint is judged by all of its responses
-        url, moved = document.url, moved_from(document)
-        last = await self.last(document)
-        if last is None and moved:
-            url, last = moved, await self.last(document, moved)
-        if last is None:
-            task = document.record.task
-            if not (isinstance(task, RefreshedPage) and task.is_stored):
-                return ""
-            last = LastCopy()  # of a crawl that did not expect a later one
-        if why := doubt_of(new, last):
-            self._written[copy_key(url)] = doubted(last, new).text()
-        return why
+        task, moved = document.record.task, moved_from(document)
+        copies = {document.url: await self.last(document)}
+        if moved:
+            copies[moved] = await self.last(document, moved)
+        if isinstance(task, RefreshedPage) and task.is_stored:
+            stored = document.url if task.read_at else moved or document.url
+            # of a crawl that did not expect a later one
+            copies[stored] = copies[stored] or LastCopy()
+        for url, last in copies.items():
+            detour = detour_of(url, document.url)
+            if last and (why := doubt_of(new._replace(detour=detour), last)):
+                self._written[copy_key(url)] = doubted(last, new).text()
+                return why
+        return ""
 
     def _is_later(self, document: Document) -> bool:
         """Return whether an earlier run may have stored the document."""
@@ -218,11 +254,11 @@ class KeptStore:
 def lost_copy(document: Document) -> str:
     """Return the URL of a page whose statements are deleted; empty if all stay.
 
-    They are deleted if the page is gone, is redirected to another host, or was read at
-    another URL. Other responses change nothing stored, and none affects the URL where
-    the page was read before, which is requested by itself.
+    They are deleted if the page is gone, or was read at another URL, also of another
+    host. Other responses change nothing stored, and none affects the URL where the page
+    was read before, which is requested by itself.
     """
-    task, url = document.record.task, document.record.url
+    task, url = document.record.task, requested_url(document)
     if not isinstance(task, RefreshedPage) or not task.is_stored or task.read_at:
         return ""
     if task.is_gone(document.status, document.response.started_ms):
@@ -230,9 +266,7 @@ def lost_copy(document: Document) -> str:
     is_elsewhere = document.url != url
     if any(fault.reason is not Reason.EMPTY for fault in document.faults):
         return url if document.n_quads and is_elsewhere else ""
-    has_moved = 300 <= document.status < 400 and document.status != 304
-    was_read = 200 <= document.status < 300 and is_elsewhere
-    return url if has_moved or was_read else ""
+    return url if is_elsewhere and 200 <= document.status < 300 else ""
 
 
 def moved_from(document: Document) -> str:

@@ -107,11 +107,11 @@ class LinkLogPipeline(SegmentPipeline):
     def process_item(self, item: object) -> object:
         """Log the links of a document that was read, even if there are none.
 
-        An unchanged document has the same links as before, and is not logged.
+        A page with the stored statements may have other links.
         """
         if not isinstance(item, Document):
             return pass_through(item)
-        if not item.is_followed or item.is_unchanged or item.is_nofollow:
+        if not item.is_followed or item.is_nofollow:
             return item
         if item.reading is not NOT_READ or item.listed_links:
             self._log(item)

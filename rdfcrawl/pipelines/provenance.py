@@ -153,7 +153,7 @@ def status_of(document: Document) -> Status:
     """Return the status of a document, as in `docs/reference/provenance.md`."""
     if document.is_deleted:
         return "DELETED"
-    if document.is_unchanged:
+    if document.has_same_statements:
         return "UNCHANGED"
     if document.n_quads or document.n_documents or _has_listed(document):
         return "PARTIAL" if has_losses(document) else "SUCCESSFUL"
@@ -182,7 +182,7 @@ def _activity(
     document: Document, name: str, crawled: str, status: Status, worker: WorkerAgent
 ) -> str:
     record = document.record
-    n_stored = 0 if document.is_unchanged else document.n_quads
+    n_stored = 0 if document.has_same_statements else document.n_quads
     times = parent = read = run = ""
     if worker.run is not None:
         run = f'<{name}> <{RC}run> "{worker.run}{_INTEGER_END}'
@@ -205,8 +205,8 @@ def _activity(
             f"<{name}> <{RC}format> {literal(document.reading.format.name)}{_END}"
             f"<{name}> <{RC}decidedBy> {literal(document.reading.decided_by)}{_END}"
         )
-    if document.is_changed or document.is_unchanged:
-        change = "same" if document.is_unchanged else "other"
+    if document.has_new_statements or document.has_same_statements:
+        change = "same" if document.has_same_statements else "other"
         read += f'<{name}> <{RC}comparedToLast> "{change}"{_END}'
     if document.reading.packings:
         packings = literal(" ".join(document.reading.packings))
@@ -356,7 +356,7 @@ def _facts(facts: DocumentFacts, activity: str) -> str:
 
 
 def _rare_facts(facts: DocumentFacts, activity: str) -> str:
-    """Return the known facts of pages and sitemaps."""
+    """Return the known facts of pages, sitemaps and large documents."""
     stated = ""
     if facts.canonical:
         canonical = iri_or_literal(facts.canonical)
@@ -373,6 +373,8 @@ def _rare_facts(facts: DocumentFacts, activity: str) -> str:
             stated += f'<{activity}> <{RC}{term}> "{number}{_INTEGER_END}'
     if facts.is_error_page:
         stated += f'<{activity}> <{RC}errorPage> "true"^^<{XSD}boolean>{_END}'
+    if facts.statements_hash:
+        stated += f'<{activity}> <{RC}statementsHash> "{facts.statements_hash}"{_END}'
     return stated
 
 

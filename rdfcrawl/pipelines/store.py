@@ -12,10 +12,11 @@ from rdfcrawl.core.errors import (
     StoreFault,
     passing_fault,
 )
+from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.pipelines.changes import (
-    DocumentDigest,
     KeptStore,
+    StatementsDigest,
     StoredCopies,
     lost_copy,
     may_be_revisited,
@@ -169,7 +170,7 @@ class StorePipeline(DurablePipeline):
     ) -> None:
         """Commit a document to the store, unless it is unchanged."""
         if new is not None and await self.copies.is_stored(document, new):
-            document.is_unchanged = True
+            document.has_same_statements = True
             await writer.abandon()
             return
         await writer.end()
@@ -201,7 +202,7 @@ class StoreTee:
     ) -> None:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
-        self._digest = DocumentDigest() if may_be_revisited(document) else None
+        self._digest = StatementsDigest()
         self._n_quads = 0
 
     def __aiter__(self) -> StoreTee:
@@ -219,8 +220,7 @@ class StoreTee:
                 if self._writer is None:
                     self._writer = await self._pipeline.open_document(self._document)
                 await self._writer.write(chunk)
-                if self._digest is not None:
-                    self._digest.add(chunk.lines)
+                self._digest.add(chunk.lines)
                 return chunk
             await self._end()
         except BaseException:
@@ -232,8 +232,9 @@ class StoreTee:
         document = self._document
         document.n_quads = self._n_quads
         new = None
-        if self._digest is not None:
-            new = new_copy(document, self._digest.text(), self._pipeline.copies.run)
+        self._note_hash()
+        if may_be_revisited(document):
+            new = new_copy(document, self._digest.stored(), self._pipeline.copies.run)
             is_judged = 200 <= document.status < 300 and not document.withheld
             if is_judged and await self._pipeline.is_doubtful(document, new):
                 await self.aclose()
@@ -256,6 +257,16 @@ class StoreTee:
             self._writer = None
         if lost:
             await self._pipeline.delete_stored(document, lost)
+
+    def _note_hash(self) -> None:
+        """Hash statements, unless the text hash is theirs."""
+        document = self._document
+        facts, is_page = document.facts, document.reading.format is HTML
+        if not self._writer or not facts.content_hash:
+            return
+        if is_page or (document.record.kind.is_of_url and not facts.text_hash):
+            found = self._digest.compared(graph_iri(document.url))
+            document.facts = facts._replace(statements_hash=found)
 
     async def aclose(self) -> None:
         """Discard the document; the store keeps none of it."""

@@ -1,13 +1,14 @@
 """Fingerprints of one document: exact hashes, and a sketch to find near-duplicates.
 
 The text of a page is split into shingles of `SHINGLE_WORDS` words, RDF into statements.
-The sketch has the low bits of their least hash in each of `BINS` parts of the range of
-hashes, or all their sums if they are few.
+Each has a hash of 32 bits. The sketch lists the hashes of a short document. Of a longer
+one, it has 6 bits of the least hash in each of `BINS` parts, to which hashes are
+assigned by 6 other bits.
 
 Sources: Broder, "On the resemblance and containment of documents" (1997): shingles;
-Li, Owen and Zhang, "One Permutation Hashing" (2012); Li and König, "b-Bit Minwise
-Hashing" (2010); Shrivastava, "Optimal Densification for Fast and Accurate Minwise
-Hashing" (2017).
+Li, Owen and Zhang, "One Permutation Hashing" (2012): parts, and their estimator; Li and
+König, "b-Bit Minwise Hashing" (2010); Shrivastava, "Optimal Densification for Fast and
+Accurate Minwise Hashing" (2017).
 """
 
 from __future__ import annotations
@@ -16,49 +17,40 @@ import re
 from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from hashlib import blake2b, file_digest, sha256
-from struct import Struct, error
+from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from isal.isal_zlib import crc32  # in half the time of `zlib`
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from io import BufferedReader, BytesIO
 
 BINS: Final = 64
 SHINGLE_WORDS: Final = 8
 MAX_STATEMENT_BYTES: Final = 1024 * 1024
 MAX_WORDS: Final = 65_536  # of a page that become shingles
-MAX_SAMPLED: Final = 128  # shingles or statements; beyond, a sample is used
-
-MAX_SPARSE: Final = 20
-"""Filled parts of a short document; its minima are kept in full.
-
-Otherwise, pages of a short template that differ in one statement would agree by chance.
-"""
-MAX_LISTED: Final = 11
-"""Sums that are stored directly, which is shorter than `BINS` parts."""
-MINIMUM_BITS: Final = 6
-"""Kept of each minimum."""
-LOW_BITS: Final = 12
-"""Of a number of `read_sketch`, the bits known for all documents."""
+MAX_LISTED: Final = 22
+"""Hashes that are listed, which takes fewer characters than `BINS` parts."""
 
 _HASH_DIGITS: Final = 32
 _FACTOR: Final = 2_654_435_761  # prime, 2^32 by the golden ratio (Knuth, TAOCP 6.4)
-_SUM_MASK: Final = 0xFFFF_FFFF
-_BIN_SHIFT: Final = 26  # the first 6 bits of a 32-bit hash select the part
-_LOW_SHIFT: Final = 10  # the next 6 are kept
-_HIGH_SHIFT: Final = 16  # sparse sketches also keep the 10 bits in between
+_MASK: Final = 0xFFFF_FFFF
+# The remainder of a hash has 6 bits that are kept, and 6 that select the part. It
+# depends on all bits of the hash, even of sums that differ in few bits.
+_SLOTS: Final = 4093  # prime
 _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_PAIRS: Final = [a + b for a in _DIGITS[:16] for b in _DIGITS]  # of 10 bits
 _EMPTY: Final = "."  # no hash lies in the part
-_N_DIGITS: Final = 64
+_MAX_SORTED: Final = 8 * BINS  # of more hashes, only the least are sorted
+# A listed hash has 4 bytes, or only the first 2 or 3 if it is one of many.
+_MOST_BYTES: Final = 4
+_LISTED_BYTES: Final = 45
 _to_values = bytes(
     (_DIGITS + _EMPTY).find(chr(n)) & 0xFF for n in range(256)
 )  # 255 for other characters
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
-_of_sums: Final = [Struct(f"<{n}I") for n in range(MAX_LISTED + 1)]
+_of_hashes: Final = [Struct(f">{n}I") for n in range(MAX_LISTED + 1)]
 # `_:` comes first: a lone look-behind would be tried at each byte.
 _blank = re.compile(rb"_:(?:(?<=\n_:)[^ ]++|(?<=> _:)[^ ]++(?= ))").sub
 
@@ -98,11 +90,21 @@ def fingerprint_statements(
         graph: IRI of their document. In statements the empty IRI replaces it; it is
             omitted as graph name and as subject; blank nodes become `_:`.
     """
+    normal = _normal_of_chunk(chunk, graph, has_graphs=has_graphs)
+    return Fingerprint(*fingerprint_normal(normal))
+
+
+def statements_hash(chunk: bytes, graph: str) -> str:
+    """Return the hash of `fingerprint_statements` without its sketch."""
+    return content_hash(_normal_of_chunk(chunk, graph, has_graphs=True).text)
+
+
+def _normal_of_chunk(chunk: bytes, graph: str, *, has_graphs: bool) -> NormalStatements:
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
     lines = chunk.split(b"\n")
     lines.pop()  # after the last line feed
-    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
+    return normal_statements(lines, graph)
 
 
 class NormalStatements(NamedTuple):
@@ -156,7 +158,7 @@ def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
 def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
     """Return the parts of the fingerprint of `normal_statements`."""
     text, lines, sums, _ = statements
-    sketch = _sketch(sums) if len(sums) > MAX_LISTED else _listed(sums)
+    sketch = _sketch([each * _FACTOR & _MASK for each in sums])
     return content_hash(text), sketch, len(lines)
 
 
@@ -170,19 +172,19 @@ def fingerprint_text(text: str) -> Fingerprint:
     normal = b" ".join(words)
     shown = content_hash(normal)
     if len(words) <= SHINGLE_WORDS:
-        sums = [crc32(normal)] if normal else []
-        return Fingerprint(shown, _sketch(sums), len(sums))
-    found = _sums_of_runs(words[:MAX_WORDS])
-    return Fingerprint(shown, _sketch(found), len(set(found)))
+        found = {crc32(normal) * _FACTOR & _MASK} if normal else set()
+    else:
+        found = _hashes_of_runs(words[:MAX_WORDS])
+    return Fingerprint(shown, _sketch(found), len(found))
 
 
-def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
-    """Return a 32-bit sum of each run of `SHINGLE_WORDS` words.
+def _hashes_of_runs(words: list[bytes]) -> set[int]:
+    """Return a 32-bit hash of each run of `SHINGLE_WORDS` words.
 
     It is a polynomial in `_FACTOR` with the CRC-32 of each word as a coefficient, the
-    first word at the highest power. The sums of all runs are computed together, as
-    parts of one number, in a quarter of the time of separate sums: each step joins runs
-    to runs of twice the length.
+    first word at the highest power, and none at the power 0. The hashes of all runs are
+    computed together, as parts of one number, in a quarter of the time of separate
+    ones: each step joins runs to runs of twice the length.
     """
     n = len(words)
     of_64_bits = Struct(f"<{n}Q")
@@ -192,112 +194,188 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
     while n_joined < SHINGLE_WORDS:
         # Neither product nor sum exceeds its 64 bits.
         sums = (sums * power + (sums >> 64 * n_joined)) & low
-        n_joined, power = 2 * n_joined, power * power & _SUM_MASK
-    return of_64_bits.unpack(sums.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS]
+        n_joined, power = 2 * n_joined, power * power & _MASK
+    hashes = sums * _FACTOR & low
+    return set(of_64_bits.unpack(hashes.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS])
 
 
-def _sketch(sums: Collection[int]) -> str:
-    """Return the sketch of sums of shingles, one character per part."""
-    if len(sums) <= MAX_LISTED:
-        return _listed(set(sums))
-    if len(sums) > MAX_SAMPLED:
-        sums = _sample(sums)
-    hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
-    # The last hash of a part overwrites the others: it is the least.
-    least = {each >> _BIN_SHIFT: each for each in hashes}
+def _sketch(hashes: Collection[int]) -> str:
+    """Return the sketch of distinct hashes."""
+    if len(hashes) <= MAX_LISTED:
+        return _listed(hashes)
+    least: dict[int, int] = {}
+    if len(hashes) > _MAX_SORTED:
+        below = (_MAX_SORTED << 32) // len(hashes)
+        least = _least_of_parts([each for each in hashes if each < below])
+    if len(least) < BINS:
+        least = _least_of_parts(hashes)
     digits = [_EMPTY] * BINS
     for part, each in least.items():
-        digits[part] = _DIGITS[each >> _LOW_SHIFT & 0x3F]
-    if len(least) <= MAX_SPARSE:
-        digits += [
-            _PAIRS[each >> _HIGH_SHIFT & 0x3FF] for each in reversed(least.values())
-        ]
+        digits[part] = _DIGITS[each % _SLOTS >> 6]
     return "".join(digits)
 
 
-def _listed(sums: set[int]) -> str:
-    """Return the sketch of a few sums: the sums themselves."""
-    packed = _of_sums[len(sums)].pack(*sorted(sums))
-    return b2a_base64(packed, newline=False).decode()
+def _least_of_parts(hashes: Iterable[int]) -> dict[int, int]:
+    """Return the least hash of each part that has any."""
+    # The last hash of a part overwrites the others.
+    return {each % _SLOTS & 0x3F: each for each in sorted(hashes, reverse=True)}
 
 
-def _sample(sums: Collection[int]) -> list[int]:
-    """Return the `MAX_SAMPLED` least distinct sums.
+def _listed(hashes: Collection[int]) -> str:
+    """Return the sketch of a few hashes, the least first.
 
-    Documents that share most shingles also share most of these, for any length.
+    Of many, only the first bytes of their entries are kept, behind dots.
     """
-    below = (4 * MAX_SAMPLED << 32) // len(sums)
-    found = {each for each in sums if each < below}
-    if len(found) < MAX_SAMPLED:  # many are equal
-        found = set(sums)
-    return sorted(found)[:MAX_SAMPLED]
+    if not hashes:
+        return ""
+    in_order, n_bytes = sorted(hashes), _bytes_of_each(len(hashes))
+    if n_bytes == _MOST_BYTES:
+        packed = _of_hashes[len(hashes)].pack(*in_order)
+        return b2a_base64(packed, newline=False).decode()
+    shift = 8 * (_MOST_BYTES - n_bytes)
+    parts = [(_entry(x) >> shift).to_bytes(n_bytes) for x in in_order]
+    dots = _EMPTY * (_MOST_BYTES - n_bytes)
+    return dots + b2a_base64(b"".join(parts), newline=False).decode()
 
 
-def read_sketch(text: str) -> tuple[int, ...]:
-    """Return 64 numbers of 22 bits from a sketch.
+def _entry(number: int) -> int:
+    """Return a hash with its part and kept bits in front, and its high bits."""
+    return number % _SLOTS << 20 | number >> 12
 
-    The share of positions where two sketches agree estimates the Jaccard similarity of
-    the shingles of two documents. Short documents have many parts without a hash; such
-    a part uses the minimum of another part, the same one in all documents if it has a
-    hash there.
 
-    The low 6 bits of a number are from the minimum, the next 6 bits are its part; the
-    others are further 10 bits of the minimum if the document has at most `MAX_SPARSE`,
-    else 0.
+def _bytes_of_each(n_hashes: int) -> int:
+    return min(_MOST_BYTES, _LISTED_BYTES // n_hashes)
+
+
+_BOTH_EMPTY: Final = int.from_bytes(b"\x40" * BINS)  # the value 64 of a part
+_BELOW_TOP: Final = int.from_bytes(b"\x7f" * BINS)
+_TOP: Final = int.from_bytes(b"\x80" * BINS)
+_N_VALUES: Final = 64  # of the kept bits
+
+
+class Sketch:
+    """The hashes of one document, prepared for comparisons.
+
+    Attributes:
+        text: that was read; equal for equal sketches.
+        n_listed: number of hashes if all are listed, else 0.
+    """
+
+    __slots__ = "_entries", "_n_bytes", "_number", "_values", "n_listed", "text"
+
+    def __init__(
+        self, text: str, values: bytes, entries: Collection[int], n_bytes: int
+    ) -> None:
+        self.text, self.n_listed = text, len(entries)
+        self._entries, self._n_bytes = frozenset(entries), n_bytes
+        self._values = values
+        self._number = int.from_bytes(values)
+
+    def resemblance(self, other: Sketch) -> float:
+        """Return the resemblance of two documents: common shingles by all shingles.
+
+        It is exact if both sketches list their hashes. Otherwise it is an estimate
+        without bias: of the parts that either has, the share whose least hashes are
+        equal, without those whose 6 bits are equal by chance. Its variance is at most
+        s (1 - s) / 63 * 64 / 63, with s = r + (1 - r) / 64 for a resemblance of r; so
+        the standard error is at most 0.039 at 0.9, and 0.064 at 0.5. It may be below 0
+        if nothing is common.
+
+        >>> one, other = (fingerprint_text(x).sketch for x in ("a b c", "A B C"))
+        >>> read_sketch(one).resemblance(read_sketch(other))
+        1.0
+        """
+        if self.n_listed and other.n_listed:
+            n_bytes = min(self._n_bytes, other._n_bytes)
+            one, others = self._first_bytes(n_bytes), other._first_bytes(n_bytes)
+            return len(one & others) / len(one | others)
+        mine, theirs = self._number, other._number
+        n_differing = (((mine ^ theirs) + _BELOW_TOP) & _TOP).bit_count()
+        n_either = BINS - (mine & theirs & _BOTH_EMPTY).bit_count()
+        n_both = BINS - ((mine | theirs) & _BOTH_EMPTY).bit_count()
+        n_equal = n_either - n_differing
+        return (_N_VALUES * n_equal - n_both) / ((_N_VALUES - 1) * n_either)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sketch) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def _first_bytes(self, n_bytes: int) -> frozenset[int]:
+        """Return the first bytes of each listed hash."""
+        shift = 8 * (self._n_bytes - n_bytes)
+        return frozenset(x >> shift for x in self._entries) if shift else self._entries
+
+    def minima(self) -> tuple[int, ...]:
+        """Return a number of 12 bits for each part, to find similar documents.
+
+        The low 6 bits are the kept ones, the others the part. A part without a hash
+        has the number of another part, the same one in all documents if it has a hash
+        there. Documents of resemblance r have about the share r of these in common.
+        """
+        found = [
+            n << 6 | each if each < _N_VALUES else -1
+            for n, each in enumerate(self._values)
+        ]
+        if min(found) >= 0:
+            return tuple(found)
+        donors = _donors()
+        return tuple(
+            [
+                x if x >= 0 else next(found[k] for k in donors[n] if found[k] >= 0)
+                for n, x in enumerate(found)
+            ]
+        )
+
+
+def read_sketch(text: str) -> Sketch:
+    """Return the sketch that a text describes.
 
     Raises:
         ValueError: the text is not a sketch.
     """
-    if len(text) < BINS:
-        return _filled(_minima_of_sums(text))
+    if len(text) != BINS:
+        return _read_listed(text)
     values = text.encode("ascii", "replace").translate(_to_values)
-    low = {n: x for n, x in enumerate(values[:BINS]) if x < _N_DIGITS}
-    high = values[BINS:]
-    n_high = 2 * len(low) if len(low) <= MAX_SPARSE else 0
-    is_complete = len(values) == BINS + n_high and max(values) <= _N_DIGITS
-    if not low or not is_complete or _N_DIGITS in high:
-        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}")
-    minima = {n: n << 6 | x for n, x in low.items()}
-    for n, first, second in zip(low, high[::2], high[1::2], strict=False):
-        minima[n] |= (first << 6 | second) << LOW_BITS
-    return _filled(minima)
+    if max(values) > _N_VALUES or min(values) == _N_VALUES:
+        raise _not_a_sketch(text)
+    return Sketch(text, values, (), 0)
 
 
-def _minima_of_sums(text: str) -> dict[int, int]:
-    """Return the minima of a sketch that lists its sums."""
+def _read_listed(text: str) -> Sketch:
+    """Return a sketch that lists its hashes."""
+    digits = text.lstrip(_EMPTY)
+    n_bytes = _MOST_BYTES - (len(text) - len(digits))
     try:
-        packed = a2b_base64(text, strict_mode=True)
-        sums = _of_sums[len(packed) // 4].unpack(packed)
-    except (ValueError, error) as fault:
-        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}") from fault
-    if not sums:
-        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}")
-    return {
-        each >> _BIN_SHIFT: each >> _BIN_SHIFT << 6
-        | each >> _LOW_SHIFT & 0x3F
-        | (each >> _HIGH_SHIFT & 0x3FF) << LOW_BITS
-        for each in sorted([x * _FACTOR & _SUM_MASK for x in sums], reverse=True)
-    }
+        packed = a2b_base64(digits, strict_mode=True)
+    except ValueError as fault:
+        raise _not_a_sketch(text) from fault
+    n = len(packed) // n_bytes if n_bytes > 1 else 0
+    if not n or n * n_bytes != len(packed) or n_bytes != _bytes_of_each(n):
+        raise _not_a_sketch(text)
+    entries = [
+        int.from_bytes(packed[begin : begin + n_bytes])
+        for begin in range(0, len(packed), n_bytes)
+    ]
+    if n_bytes == _MOST_BYTES:
+        entries = list(map(_entry, entries))
+    values, n_others = bytearray([_N_VALUES] * BINS), 8 * n_bytes - 12
+    for each in reversed(entries):  # the least hash of a part is the last one set
+        values[each >> n_others & 0x3F] = each >> n_others + 6
+    return Sketch(text, bytes(values), entries, n_bytes)
 
 
-def _filled(minima: dict[int, int]) -> tuple[int, ...]:
-    """Return a minimum for each part; an empty part uses that of another one."""
-    if len(minima) == BINS:
-        return tuple(minima.values())
-    return tuple(
-        [
-            minima[n] if n in minima else next(minima[k] for k in donors if k in minima)
-            for n, donors in enumerate(_donors())
-        ]
-    )
+def _not_a_sketch(text: str) -> ValueError:
+    return ValueError(f"not {BINS} parts of a sketch or its hashes: {text!a}")
 
 
 @lru_cache(maxsize=1)
 def _donors() -> tuple[tuple[int, ...], ...]:
-    """Return the order in which each part searches for a minimum, itself first."""
+    """Return the order in which each part without a hash searches for one."""
     found = []
     for n in range(BINS):
         others = [k for k in range(BINS) if k != n]
         others.sort(key=lambda k: blake2b(b"%d %d" % (n, k)).digest())
-        found.append((n, *others))
+        found.append(tuple(others))
     return tuple(found)

@@ -77,7 +77,8 @@ def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     write_events(root, [UrlFetched(url, FETCHED_MS) for url in PAGES])
     shown = refresh(tmp_path, "--dry-run")
     assert [line.split()[0] for line in shown.stdout.splitlines()] == PAGES
-    assert "fetched 2023-11-14T22:13:20Z, 0 changes in 1 fetch" in shown.stdout
+    changes = "0 content changes and 0 statement changes in 1 fetch"
+    assert f"fetched 2023-11-14T22:13:20Z, {changes}" in shown.stdout
     assert not (root / "refresh").exists()
     first, seen = refresh_on_terminal(tmp_path, "--json")
     assert b"planning: 1 page is due on 1 host so far" in seen

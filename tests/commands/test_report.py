@@ -35,21 +35,21 @@ def events() -> list[UrlEvent]:
     pages = [f"{SITE}/{n}" for n in (1, 2, 3)]
     sitemap = f"{SITE}/sitemap.xml"
     named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
-    text = (("textHash", "0" * 32),)
+    listed = ("parent", sitemap), ("source", "sitemap")
+    text = (("textHash", "0" * 32), *listed)
+    front = ("parent", f"{OTHER}/sitemap.xml"), listed[1]
     return [
         UrlFetched(sitemap, T0, facts=named),
         SitemapRead(sitemap, T0, (ListedUrl(pages[0]), ListedUrl(pages[1]))),
-        UrlFetched(pages[0], T0 + DAY_MS, facts=(*text, ("parent", sitemap))),
+        UrlFetched(pages[0], T0 + DAY_MS, facts=text),
         LinksFound(pages[0], T0 + DAY_MS, ("HTTP://A.example:80/2#x", pages[2])),
-        UrlFetched(pages[1], T0 + DAY_MS, facts=(*text, ("parent", sitemap))),
+        UrlFetched(pages[1], T0 + DAY_MS, facts=text),
         UrlFetched(
             *(pages[2], T0 + DAY_MS, 404),
             fault=Reason.NOT_FOUND,
             facts=(("parent", pages[0]),),
         ),
-        UrlFetched(
-            f"{OTHER}/", T0 + DAY_MS, facts=(("parent", f"{OTHER}/sitemap.xml"),)
-        ),
+        UrlFetched(f"{OTHER}/", T0 + DAY_MS, facts=front),
         UrlFetched(f"{OTHER}/sitemap.xml", T0, facts=named),
         SitemapRead(f"{OTHER}/sitemap.xml", T0, (ListedUrl(f"{OTHER}/"),)),
     ]

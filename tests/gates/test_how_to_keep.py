@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.stores.reading import iter_quads
+from tests.injector.kinds import ResourceList
+from tests.injector.sites import InjectedSite
+from tests.support.oai_repositories import (
+    OaiRepository,
+    RepositoryItem,
+    ServedRepository,
+)
 from tests.support.pages import blocks, commands_in, read_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.crawl_fixtures import Commands
@@ -83,3 +93,96 @@ def test_portal_is_kept_by_the_same_command(commands: Commands, tmp_path: Path) 
     quads = b"".join(iter_quads(folder / "quads"))
     assert quads.count(b"dcat#Dataset> .") + quads.count(b"dcat#Dataset> <") > 100
     assert result.statistics["document/seen"] < 50
+
+
+def keep_twice(
+    commands: Commands, folder: Path, site: str, change: Callable[[], object]
+) -> list[set[str]]:
+    """Keep a site, let it change, keep it again; return the objects of each copy."""
+    name = site.partition("://")[2].partition("/")[0].replace(":", "_")
+    copies = []
+    for _ in range(2):
+        result = commands.start("keep", site, folder=folder, STATS_DUMP=False).wait()
+        assert result.code == 0, result.stderr
+        kept = replace(result, folder=folder / name).latest_quads
+        copies.append({term for _, _, term, _ in kept})
+        change()
+    return copies
+
+
+def test_feed_and_repository_are_kept_by_their_urls(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If the site is the URL of a feed or repository, then its entries are kept."""
+    server = loopback(host="127.20.34.1")
+
+    def write(**entries: str) -> None:
+        rows = "".join(
+            f"<entry><link href='{server.url(f'/{name}')}'/>"
+            f"<updated>{date}</updated></entry>"
+            for name, date in entries.items()
+        )
+        feed = f"<feed xmlns='http://www.w3.org/2005/Atom'>{rows}</feed>".encode()
+        server.pages["/feed"] = loopback.response(feed, "application/atom+xml")
+        for name, date in entries.items():
+            body = f'<> <urn:x:date> "{date}" .'.encode()
+            server.pages[f"/{name}"] = loopback.response(body)
+
+    write(a="2024-01-01T00:00:00Z")
+    first, second = keep_twice(
+        *(commands, tmp_path, server.url("/feed")),
+        lambda: write(a="2024-02-01T00:00:00Z", b="2024-03-01T00:00:00Z"),
+    )
+    assert '"2024-01-01T00:00:00Z"' in first
+    assert {'"2024-02-01T00:00:00Z"', '"2024-03-01T00:00:00Z"'} <= second
+
+    repository = OaiRepository()
+    repository.put(RepositoryItem("1", "2025-01-01T00:00:00Z", "old"))
+    with ServedRepository(repository, "127.20.34.2"):
+        first, second = keep_twice(
+            *(commands, tmp_path, repository.base),
+            lambda: repository.put(
+                RepositoryItem("1", "2099-01-01T00:00:00Z", is_deleted=True),
+                RepositoryItem("2", "2099-01-01T00:00:00Z", "new"),
+            ),
+        )
+    assert '"old"@en' in first
+    assert '"new"@en' in second
+    assert '"old"@en' not in second
+
+
+def test_resourcesync_and_endpoint_are_kept(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If the site is a source of ResourceSync or an endpoint, then it is kept."""
+    kind = ResourceList()
+    site = InjectedSite(kind, loopback, "127.20.34.3")
+
+    def evolve() -> None:
+        site.version = 2
+
+    copies = keep_twice(commands, tmp_path, f"{site.origin}/", evolve)
+    for version, copy in enumerate(copies, start=1):
+        truth = kind.truth(site.origin, version).values()
+        assert {term for triples in truth for *_, term in triples} <= copy
+    with LocalWeb(first_address="127.81.19.8", n_hosts=1) as web:
+        node = web.start(EndpointOptions(n_triples=30, blank_share=0))
+        first, second = keep_twice(commands, tmp_path, node.endpoint_url, list)
+    assert len(first) > 10
+    assert first == second
+
+
+def test_site_that_does_not_respond_is_tried_again(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If a site is down, then the line says so, and the next command tries again."""
+    server = loopback(host="127.20.34.4")
+    site = server.url("/")
+    server.pages |= {"/": [None], "/robots.txt": [None]}
+    result = commands.start("keep", site, folder=tmp_path).wait()
+    assert "not reached" in result.stderr
+    server.pages |= {
+        "/": loopback.response(b'<> <urn:x:p> "there" .'),
+        "/robots.txt": loopback.response(b"", "text/plain"),
+    }
+    assert '"there"' in keep_twice(commands, tmp_path, site, list)[0]

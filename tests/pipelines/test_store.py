@@ -64,6 +64,6 @@ async def test_what_the_store_refused_is_not_called_unchanged(
     (tmp_path / "away").rename(folder)
     assert await pipeline.flush() is None
     document = await read(pipeline, URL)
-    assert not document.is_unchanged
+    assert not document.has_same_statements
     await pipeline.close_spider()
     assert URL in {each.graph for each in iter_latest(folder)}

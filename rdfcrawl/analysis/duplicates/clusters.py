@@ -1,12 +1,10 @@
 """Clusters of near-duplicates: equal hashes first, then sketches, then redirects.
 
 Two documents are near-duplicates if their resemblance, the share of common shingles in
-all shingles of both, is 0.9 or more. The sketch has 64 minima; the share of equal ones
-estimates the resemblance, with a standard error of 0.04 at 0.9. If only 6 bits of the
-minima are known, less than half a minimum is expected to agree by chance from a
-resemblance of 0.5 on, so this is not subtracted. Candidate pairs are found by bands: 16
-of 4 minima. A pair of resemblance 0.9 has an equal band with a probability of 1 - 4e-8,
-one of 0.7 with 0.99, one of 0.3 with 0.12.
+all shingles of both, is 0.9 or more. It is computed from their sketches: exactly for
+short documents, else with a standard error of 0.04 at 0.9. Candidate pairs are found by
+bands: 16 of 4 minima. A pair of resemblance 0.9 has an equal band with a probability of
+1 - 4e-8, one of 0.7 with 0.99, one of 0.3 with 0.12.
 
 A cluster is a connected component of such pairs (section 5.1.1); redirects connect
 their source with their target.
@@ -23,17 +21,14 @@ divided by |A| (Broder, "On the resemblance and containment of documents", 1997)
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
-from operator import eq
-from sys import byteorder
 from typing import Final
 
-from rdfcrawl.rdf.fingerprints import LOW_BITS, MAX_SAMPLED, MINIMUM_BITS
+from rdfcrawl.rdf.fingerprints import BINS, Sketch
 
-N_MINIMA: Final = 64
 N_BANDS: Final = 16
 NEAR_DUPLICATE: Final = 0.9  # resemblance
 RELATED: Final = 0.7  # below it, documents are not duplicates in any sense
@@ -41,13 +36,7 @@ RELATED: Final = 0.7  # below it, documents are not duplicates in any sense
 # band; beyond this limit some pairs are missed.
 MAX_COMPARED: Final = 256
 
-_BAND: Final = N_MINIMA // N_BANDS
-_LOW: Final = (1 << LOW_BITS) - 1
-# The top bit of each lane of 16 or 32 bits, and all lower bits.
-_SHORT_TOPS: Final = int.from_bytes(b"\x80\0" * N_MINIMA, "big")
-_SHORT_RESTS: Final = int.from_bytes(b"\x7f\xff" * N_MINIMA, "big")
-_LONG_TOPS: Final = int.from_bytes(b"\x80\0\0\0" * N_MINIMA, "big")
-_LONG_RESTS: Final = int.from_bytes(b"\x7f\xff\xff\xff" * N_MINIMA, "big")
+_BAND: Final = BINS // N_BANDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,65 +45,21 @@ class ContentPrint:
 
     Attributes:
         text_hash: of its content; empty if it has none.
-        minima: numbers of `fingerprints.read_sketch`; empty if there is no sketch.
+        sketch: of its content; None if there is none.
         redirects_to: targets of its redirects, in order.
-        n_shingles: number of distinct shingles in the sketch; 0: unknown.
+        n_shingles: number of its distinct shingles; 0: unknown.
     """
 
     url: str
     text_hash: str = ""
-    minima: Sequence[int] = ()
+    sketch: Sketch | None = None
     redirects_to: tuple[str, ...] = ()
     n_shingles: int = 0
 
 
-def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
-    """Return the estimated resemblance of two documents, from 0 to 1.
-
-    If one document has only the low bits of its minima, only these are compared.
-
-    >>> resemblance([1, 2, 3, 4], [1, 2, 3, 9])
-    0.75
-    """
-    if (max(one) > _LOW) != (max(other) > _LOW):
-        one, other = low_bits(one), low_bits(other)
-    return sum(map(int.__eq__, one, other)) / len(one)
-
-
-def low_bits(minima: Sequence[int]) -> array[int]:
-    """Return the bits of the minima that all sketches have, below 4,096."""
-    return array("H", [x & _LOW for x in minima])
-
-
-class SketchMinima:
-    """Minima of one sketch, prepared for many comparisons.
-
-    They form a single number, so all that differ are counted in one operation.
-    """
-
-    __slots__ = "_has_all_bits", "_low", "_minima", "_n", "low_bytes"
-
-    def __init__(self, minima: Sequence[int]) -> None:
-        self._n = len(minima)
-        self._has_all_bits = max(minima) > _LOW
-        self.low_bytes = low_bits(minima).tobytes()
-        self._low = int.from_bytes(self.low_bytes, byteorder)
-        self._minima = int.from_bytes(array("I", minima).tobytes(), byteorder)
-
-    def resembles(self, other: SketchMinima, least: float) -> bool:
-        """Return whether the resemblance with another sketch is `least` or more."""
-        n_differing = _n_lanes(self._low ^ other._low, _SHORT_TOPS, _SHORT_RESTS)
-        if (self._n - n_differing) / self._n < least:
-            return False
-        if not (self._has_all_bits and other._has_all_bits):
-            return True
-        n_differing = _n_lanes(self._minima ^ other._minima, _LONG_TOPS, _LONG_RESTS)
-        return (self._n - n_differing) / self._n >= least
-
-
-def _n_lanes(number: int, tops: int, rests: int) -> int:
-    """Return how many lanes of bits are not 0; sums do not overflow their lanes."""
-    return ((((number & rests) + rests) | number) & tops).bit_count()
+def resemblance(one: Sketch, other: Sketch) -> float:
+    """Return the resemblance of two documents; see `Sketch.resemblance`."""
+    return one.resemblance(other)
 
 
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
@@ -123,7 +68,7 @@ def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
     The order of the prints does not matter, unless more than `MAX_COMPARED` distinct
     documents share a band. Targets of redirects without a print are members, too.
 
-    Memory: the URLs, and some 1,200 bytes for each distinct sketch.
+    Memory: the URLs, and some 700 bytes for each distinct sketch.
     """
     found = _Clusters()
     for each in prints:
@@ -146,38 +91,44 @@ def find_related(
         prints: of all URLs; those without sketch resemble nothing.
         wanted: the URLs to yield.
     """
-    urls: dict[bytes, list[str]] = {}
+    urls: dict[Sketch, list[str]] = {}
     for each in prints:
-        if each.minima:
-            sketch = array("I", each.minima).tobytes()
-            urls.setdefault(sketch, []).append(each.url)
-    minima = {sketch: SketchMinima(array("I", sketch)) for sketch in urls}
+        if each.sketch:
+            urls.setdefault(each.sketch, []).append(each.url)
+    minima = {sketch: _minima_of(sketch) for sketch in urls}
     queried = [
         sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
     ]
-    related: dict[bytes, set[bytes]] = {sketch: set() for sketch in queried}
-    for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
-        band = slice(begin, begin + 2 * _BAND)
-        buckets = _buckets(
-            minima, {minima[sketch].low_bytes[band] for sketch in queried}, band
-        )
+    related: dict[Sketch, set[Sketch]] = {sketch: set() for sketch in queried}
+    for band in _bands():
+        buckets = _buckets(minima, {minima[sketch][band] for sketch in queried}, band)
         for sketch in queried:
-            own = minima[sketch]
-            for other in buckets[own.low_bytes[band]] - related[sketch]:
-                if own.resembles(minima[other], RELATED):
+            for other in buckets[minima[sketch][band]] - related[sketch]:
+                if sketch.resemblance(other) >= RELATED:
                     related[sketch].add(other)
     for sketch in queried:
         for url in filter(wanted.__contains__, urls[sketch]):
             yield url, chain.from_iterable(urls[each] for each in related[sketch])
 
 
+def _minima_of(sketch: Sketch) -> bytes:
+    """Return the minima of a sketch, two bytes for each."""
+    return array("H", sketch.minima()).tobytes()
+
+
+def _bands() -> Iterator[slice]:
+    """Yield the places of each band in the bytes of minima."""
+    for begin in range(0, 2 * BINS, 2 * _BAND):
+        yield slice(begin, begin + 2 * _BAND)
+
+
 def _buckets(
-    minima: Mapping[bytes, SketchMinima], wanted: Iterable[bytes], band: slice
-) -> dict[bytes, set[bytes]]:
+    minima: Mapping[Sketch, bytes], wanted: Iterable[bytes], band: slice
+) -> dict[bytes, set[Sketch]]:
     """Return the first sketches of each band, up to a maximum."""
-    buckets: dict[bytes, set[bytes]] = {each: set() for each in wanted}
+    buckets: dict[bytes, set[Sketch]] = {each: set() for each in wanted}
     for sketch, each in minima.items():
-        bucket = buckets.get(each.low_bytes[band])
+        bucket = buckets.get(each[band])
         if bucket is not None and len(bucket) < MAX_COMPARED:
             bucket.add(sketch)
     return buckets
@@ -190,7 +141,7 @@ class _Clusters:
         self._places: dict[str, int] = {}
         self._parents = array("q")
         self._hashes: dict[str, int] = {}
-        self._sketches: dict[bytes, int] = {}
+        self._sketches: dict[Sketch, int] = {}
 
     def add(self, each: ContentPrint) -> None:
         """Add a URL, and join it with equal content and targets of redirects."""
@@ -199,30 +150,27 @@ class _Clusters:
             self._join(place, self._place(target))
         if each.text_hash:
             self._join(place, self._hashes.setdefault(each.text_hash, place))
-        if each.minima:
-            sketch = array("I", each.minima).tobytes()
-            self._join(place, self._sketches.setdefault(sketch, place))
+        if each.sketch:
+            self._join(place, self._sketches.setdefault(each.sketch, place))
 
     def join_near_duplicates(self) -> None:
         """Join documents with similar sketches."""
-        found = self._sketches.items()
-        sketches = [(SketchMinima(array("I", x)), place) for x, place in found]
-        for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
-            self._join_band(sketches, slice(begin, begin + 2 * _BAND))
+        minima = {sketch: _minima_of(sketch) for sketch in self._sketches}
+        for band in _bands():
+            self._join_band(minima, band)
 
-    def _join_band(self, sketches: list[tuple[SketchMinima, int]], band: slice) -> None:
+    def _join_band(self, minima: Mapping[Sketch, bytes], band: slice) -> None:
         """Compare and join documents that have one band in common."""
-        buckets: dict[bytes, list[int]] = {}
-        for number, (minima, place) in enumerate(sketches):
-            bucket = buckets.setdefault(minima.low_bytes[band], [])
-            for other in bucket:
-                known, known_place = sketches[other]
+        buckets: dict[bytes, list[tuple[Sketch, int]]] = {}
+        for sketch, place in self._sketches.items():
+            bucket = buckets.setdefault(minima[sketch][band], [])
+            for known, known_place in bucket:
                 if self._root(place) == self._root(known_place):
                     continue
-                if minima.resembles(known, NEAR_DUPLICATE):
+                if sketch.resemblance(known) >= NEAR_DUPLICATE:
                     self._join(place, known_place)
             if len(bucket) < MAX_COMPARED:
-                bucket.append(number)
+                bucket.append((sketch, place))
 
     def members(self) -> Iterator[tuple[str, ...]]:
         """Yield the sets of two or more."""
@@ -310,19 +258,15 @@ MAX_TIMES: Final = 4
 def containment(share: float, n_shingles: int, n_others: int) -> float:
     """Return the share of a document's shingles that a longer document contains.
 
-    Sketches represent at most `MAX_SAMPLED` shingles, those with the least sums. This
-    is a smaller part of the longer document, from which the common ones are drawn.
-
     Args:
-        share: resemblance of the sketches.
+        share: resemblance of the documents.
         n_shingles: of the document, 1 or more.
         n_others: of the longer one.
 
-    >>> containment(1 / 3, 30, 90), containment(1 / 7, 1000, 4000)
-    (1.0, 1.0)
+    >>> containment(1 / 3, 30, 90), containment(0, 30, 90)
+    (1.0, 0.0)
     """
-    sizes = min(n_shingles, MAX_SAMPLED), min(n_others, MAX_SAMPLED)
-    n_common = share * sum(sizes) / (1 + share) * (n_others / sizes[1])
+    n_common = share * (n_shingles + n_others) / (1 + share)
     return min(1.0, round(n_common / n_shingles, 6))
 
 
@@ -341,55 +285,36 @@ def find_containers(
         prints: of all URLs; those without sketch or known size are skipped.
         wanted: the URLs to examine.
     """
-    known = [x for x in prints if x.minima and x.n_shingles]
-    queried = [x for x in known if x.url in wanted]
+    known = [(x, x.sketch.minima()) for x in prints if x.sketch and x.n_shingles]
+    queried = [(x, minima) for x, minima in known if x.url in wanted]
     if not queried:
         return
     candidates: list[set[int]] = [set() for _ in queried]
-    minima = [low_bits(x.minima) for x in known]
-    own = [low_bits(x.minima) for x in queried]
-    for first in range(N_MINIMA):
-        pair = first, (first + 1) % N_MINIMA
-        buckets: dict[tuple[int, ...], list[int]] = {
-            tuple(x[n] for n in pair): [] for x in own
+    for first in range(BINS):
+        second = (first + 1) % BINS
+        buckets: dict[tuple[int, int], list[int]] = {
+            (own[first], own[second]): [] for _, own in queried
         }
-        for number, other in enumerate(minima):
-            bucket = buckets.get((other[pair[0]], other[pair[1]]))
+        for number, (_, minima) in enumerate(known):
+            bucket = buckets.get((minima[first], minima[second]))
             if bucket is not None and len(bucket) < MAX_COMPARED:
                 bucket.append(number)
-        for each_own, found in zip(own, candidates, strict=True):
-            found.update(buckets[tuple(each_own[n] for n in pair)])
-    for each, found in zip(queried, candidates, strict=True):
+        for (_, own), found in zip(queried, candidates, strict=True):
+            found.update(buckets[own[first], own[second]])
+    for (each, _), found in zip(queried, candidates, strict=True):
         for number in sorted(found):
-            share = _share(each, known[number])
-            if share:
-                yield each.url, known[number].url, share
+            other = known[number][0]
+            if (share := _share(each, other)) > 0:
+                yield each.url, other.url, share
 
 
 def _share(one: ContentPrint, other: ContentPrint) -> float:
     """Return the containment of a document in another; 0 if the other is not longer."""
     if not one.n_shingles < other.n_shingles <= MAX_TIMES * one.n_shingles:
         return 0.0
-    share = resemblance(one.minima, other.minima)
+    if one.sketch is None or other.sketch is None:
+        return 0.0
+    share = one.sketch.resemblance(other.sketch)
     if share >= RELATED:
         return 0.0
-    share = _without_chance(share, one.minima, other.minima)
     return containment(share, one.n_shingles, other.n_shingles)
-
-
-def _without_chance(share: float, one: Sequence[int], other: Sequence[int]) -> float:
-    """Return the share of equal minima, corrected for agreement by chance.
-
-    Only minima of the same part with known low bits can agree by chance.
-
-    Source: Li and König, "b-Bit Minwise Hashing" (2010), theorem 1.
-    """
-    if max(one) >> LOW_BITS and max(other) >> LOW_BITS:
-        return share
-    parts = (
-        [x >> MINIMUM_BITS & (N_MINIMA - 1) for x in each] for each in (one, other)
-    )
-    chance = 1 / (1 << MINIMUM_BITS)
-    n_same: int = sum(map(eq, *parts))
-    same = n_same / N_MINIMA
-    return max(0.0, (share - same * chance) / (1 - chance))

@@ -15,12 +15,16 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from operator import eq
 from typing import Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.options.table import OptionsTable, integer
-from rdfcrawl.rdf.fingerprints import BINS, SHINGLE_WORDS, Fingerprint
+from rdfcrawl.rdf.fingerprints import (
+    SHINGLE_WORDS,
+    Fingerprint,
+    Sketch,
+    read_sketch,
+)
 
 MAX_CACHED: Final = 100_000  # contents and hosts
 LEAST_PAGES: Final = 64  # of a host, before its pages are compared with each other
@@ -92,35 +96,30 @@ class _NearCopies:
     """The pages of one host without statements."""
 
     n_pages: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)  # by the sketch of the first
+    kinds: dict[Sketch, int] = field(default_factory=dict)  # by that of the first
     last: AbstractSet[bytes] = frozenset()  # links of the previous near copy
 
-    def kind_of(self, shown: Fingerprint) -> str | None:
+    def kind_of(self, shown: Fingerprint) -> Sketch | None:
         """Return the sketch of the first near copy of a page, if there is one."""
-        sketch, least = shown.sketch[:BINS], _least_resemblance(shown.n_shingles)
-        return next((x for x in self.kinds if _are_near(x, sketch, least)), None)
+        return self._kind_of(read_sketch(shown.sketch), shown.n_shingles)
+
+    def _kind_of(self, sketch: Sketch, n_shingles: int) -> Sketch | None:
+        least = _least_resemblance(n_shingles)
+        return next((x for x in self.kinds if x.resemblance(sketch) >= least), None)
 
     def note(self, shown: Fingerprint) -> int:
         """Count a page; return the number of its near copies, including the page."""
         self.n_pages += 1
         if self.n_pages < LEAST_PAGES:
             return 0
-        kind = self.kind_of(shown)
+        sketch = read_sketch(shown.sketch)
+        kind = self._kind_of(sketch, shown.n_shingles)
         if kind is None:
             if len(self.kinds) >= MOST_KINDS:
                 del self.kinds[min(self.kinds, key=self.kinds.__getitem__)]
-            kind = shown.sketch[:BINS]
+            kind = sketch
         n = self.kinds[kind] = self.kinds.get(kind, 0) + 1
         return n
-
-
-def _are_near(one: str, other: str, least: float) -> bool:
-    """Return whether two sketches agree in a share of the parts that either has."""
-    n_equal = sum(map(eq, one, other))
-    if n_equal < least * BINS:
-        return False
-    empty = sum([x == y == "." for x, y in zip(one, other, strict=True)])
-    return bool(n_equal - empty >= least * (BINS - empty))
 
 
 def _least_resemblance(n_shingles: int) -> float:

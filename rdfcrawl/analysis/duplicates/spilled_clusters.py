@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, groupby
 from typing import Final
 
 from rdfcrawl.analysis.duplicates.clusters import (
     N_BANDS,
-    N_MINIMA,
     NEAR_DUPLICATE,
-    SketchMinima,
-    low_bits,
 )
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
-from rdfcrawl.rdf.fingerprints import BINS, MAX_SPARSE, read_sketch
+from rdfcrawl.rdf.fingerprints import BINS, Sketch, read_sketch
 
 WINDOW: Final = 6
 """Minima of a run: 36 bits, which millions of documents rarely share by chance."""
@@ -30,14 +26,14 @@ MAX_CROWD: Final = 4096
 """Maximum number of texts with a common run to compare; the others are counted."""
 MAX_COMPARED: Final = 32
 """Maximum number of distinct texts among these that each one is compared with."""
-LEAST_MINIMA: Final = 7
-"""Distinct minima of a sketch; shorter texts are equal or no near-duplicates."""
+LEAST_SHINGLES: Final = 9
+"""Of texts that are compared; shorter texts are equal or no near-duplicates."""
 
 _HASH_CHARS: Final = 32
 _NUMBER_CHARS: Final = 8
-_STEP: Final = N_MINIMA // N_BANDS
-_DIGITS: Final = 3  # of the low bits of a minimum
-_SLOT: Final = _NUMBER_CHARS + BINS + 2 * MAX_SPARSE
+_STEP: Final = BINS // N_BANDS
+_DIGITS: Final = 3  # of a minimum
+_SLOT: Final = _NUMBER_CHARS + BINS
 _CACHED: Final = 10_000  # sketches
 _TEXT, _CONTENT, _URL = b"t", b"c", b"u"
 _KEY_ENDS: Final = {_TEXT: 1 + _HASH_CHARS, _CONTENT: 1 + _HASH_CHARS, _URL: 17}
@@ -65,7 +61,7 @@ class SpilledClusters:
         self._keys = StringSorter(spills.new(), memory_bytes // 2)
         self._windows = StringSorter(spills.new(), memory_bytes // 2)
         self._sketches = spills.new()
-        self._minima = lru_cache(_CACHED)(self._read_minima)
+        self._sketch = lru_cache(_CACHED)(self._read_sketch)
         self.n_crowded = self.n_left_out = 0
 
     def add(
@@ -128,15 +124,16 @@ class SpilledClusters:
         if key.startswith(_TEXT):
             self._add_windows(number, first[len(key) + _NUMBER_CHARS :].decode())
 
-    def _add_windows(self, number: int, sketch: str) -> None:
-        minima: tuple[int, ...] = ()
-        with suppress(ValueError):
-            minima = read_sketch(sketch)
-        if len(set(minima)) < LEAST_MINIMA:
+    def _add_windows(self, number: int, text: str) -> None:
+        try:
+            sketch = read_sketch(text)
+        except ValueError:
+            return
+        if 0 < sketch.n_listed < LEAST_SHINGLES:
             return
         slot = self._sketches.n_bytes // _SLOT
-        self._sketches.add(f"{number:08x}{sketch}".ljust(_SLOT).encode())
-        digits = "".join([f"{x:03x}" for x in low_bits(minima)])
+        self._sketches.add(f"{number:08x}{text}".ljust(_SLOT).encode())
+        digits = "".join([f"{x:03x}" for x in sketch.minima()])
         digits += digits[: WINDOW * _DIGITS]
         for window in range(N_BANDS):
             begin = window * _STEP * _DIGITS
@@ -151,22 +148,21 @@ class SpilledClusters:
                 self.n_crowded += n == MAX_CROWD + 1
                 self.n_left_out += 1
                 continue
-            number, minima = self._minima(slot)
+            number, sketch = self._sketch(slot)
             is_known = False
             for other in held:
-                other_number, others = self._minima(other)
+                other_number, known = self._sketch(other)
                 if self.root(number) == self.root(other_number):
                     is_known = True
-                elif minima.resembles(others, NEAR_DUPLICATE):
+                elif sketch.resemblance(known) >= NEAR_DUPLICATE:
                     self._unite(number, other_number)
             if not is_known and len(held) < MAX_COMPARED:
                 held.append(slot)
 
-    def _read_minima(self, slot: int) -> tuple[int, SketchMinima]:
+    def _read_sketch(self, slot: int) -> tuple[int, Sketch]:
         content = self._sketches.read(slot * _SLOT, (slot + 1) * _SLOT).decode()
-        sketch = content[_NUMBER_CHARS:].rstrip()
-        minima = SketchMinima(array("I", read_sketch(sketch)))
-        return int(content[:_NUMBER_CHARS], 16), minima
+        number, text = content[:_NUMBER_CHARS], content[_NUMBER_CHARS:]
+        return int(number, 16), read_sketch(text.rstrip())
 
     def _unite(self, one: int, other: int) -> None:
         one, other = self.root(one), self.root(other)

@@ -20,7 +20,7 @@ from statistics import StatisticsError, correlation
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
-from rdfcrawl.analysis.measures.uri_facts import UriFacts
+from rdfcrawl.analysis.measures.uri_facts import WAS_READ, UriFacts, last_read
 from rdfcrawl.uri.parse import fingerprint
 
 IndexRule = Callable[[UriFacts], bool]
@@ -34,13 +34,12 @@ _INDEXED: Final = 4
 def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
     """Return whether the last fetch was read and stored enough statements.
 
-    An unchanged document has the statements of its previous fetch.
+    An unchanged document has the statements of the fetch that stored them.
     """
-    for fetch in reversed(facts.fetches):
-        if fetch.status != "UNCHANGED":
-            was_read = fetch.status in ("SUCCESSFUL", "PARTIAL")
-            return was_read and fetch.n_statements >= at_least
-    return False
+    if last_read(facts.fetches) is None:
+        return False
+    stored = (x for x in reversed(facts.fetches) if x.status in WAS_READ)
+    return next((x.n_statements >= at_least for x in stored), False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from rdfcrawl.analysis.duplicates.clusters import (
     find_containers,
     find_related,
 )
-from rdfcrawl.analysis.measures.coverage import sample_missed
-from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, content_hash
+from rdfcrawl.analysis.measures.coverage import has_statements, sample_missed
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, last_read
+from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, Sketch, content_hash
 
 LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
 LEAST_CONTAINMENT: Final = 0.9
@@ -83,13 +83,13 @@ class PageContent:
     """Content of a page that its facts do not include.
 
     Attributes:
-        minima: of its sketch, 64 numbers; empty if there is no sketch.
-        n_shingles: number of distinct shingles in the sketch; 0: unknown.
+        sketch: of its shingles; None if there is none.
+        n_shingles: number of its distinct shingles; 0: unknown.
         redirects_to: targets of its redirects, in normal form.
         canonical: URL of its `rel=canonical`, in normal form.
     """
 
-    minima: Sequence[int] = ()
+    sketch: Sketch | None = None
     n_shingles: int = 0
     redirects_to: tuple[str, ...] = ()
     canonical: str = ""
@@ -144,7 +144,7 @@ def _few_words(
 ) -> tuple[str, str] | None:
     """Return host and text of a page that has only a few words; None for others."""
     read = last_read(facts.fetches)
-    if read is None or read.n_statements or facts.n_images or facts.is_redirect:
+    if read is None or has_statements(facts) or facts.n_images or facts.is_redirect:
         return None
     n_shingles = known.get(facts.url, _UNKNOWN).n_shingles
     is_short = 0 < n_shingles <= _FEW_SHINGLES
@@ -158,7 +158,7 @@ def _print(
     return ContentPrint(
         url=facts.url,
         text_hash=_text_hash(facts),
-        minima=content.minima,
+        sketch=content.sketch,
         redirects_to=tuple(x for x in content.redirects_to if x in crawled),
         n_shingles=content.n_shingles,
     )
@@ -227,14 +227,6 @@ def text_hash_of(fetch: UriFetch) -> str:
     Pages without visible text, such as images or scripts, are compared by their bytes.
     """
     return fetch.content_hash if fetch.text_hash == _NO_TEXT else fetch.text_hash
-
-
-def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
-    """Return the last fetch that was not a 304; None if it was not read."""
-    for fetch in reversed(fetches):
-        if fetch.status != "UNCHANGED":
-            return fetch if fetch.status in ("SUCCESSFUL", "PARTIAL") else None
-    return None
 
 
 def _choose(members: Sequence[UriFacts], known: Mapping[str, PageContent]) -> str:

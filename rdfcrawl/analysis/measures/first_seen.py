@@ -47,8 +47,8 @@ class FirstSeenCount:
         n_both: |D_T|: URLs first seen in T both ways.
         n_listed_first: of these, first by sitemaps.
         n_linked_first: of these, first by Discovery.
-        by_ping: figure 7: URLs of D_T by whether sitemaps were first, and whether a
-            sitemap that lists the URL came by ping.
+        by_ping: figure 7: URLs of D_T by whether sitemaps were first, and whether the
+            reading that first listed the URL followed a ping.
         listed_days: figure 2: URLs by the day of FirstSeen_S since 1970.
         linked_days: URLs by the day of FirstSeen_D.
         day_pairs: figure 6: URLs of D_T by both days, that of sitemaps first.
@@ -111,5 +111,13 @@ class FirstSeenCount:
 
 
 def came_by_ping(facts: UriFacts) -> bool:
-    """Return whether a sitemap that lists the URL came by ping."""
-    return any(each.found_by is SitemapOrigin.PING for each in facts.listings)
+    """Return whether the reading that first listed the URL followed a ping.
+
+    Later readings do not change that.
+    """
+    first_ms = facts.first_listed_ms
+    return any(
+        each.found_by is SitemapOrigin.PING
+        for each in facts.listings
+        if each.first_ms == first_ms
+    )

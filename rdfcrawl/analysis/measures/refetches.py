@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.measures.uri_facts import WAS_READ
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 
 N_LATEST: Final = 200  # latest intervals of a site, to judge its lastmod values
-_WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 _DAY_MS: Final = 24 * 3600 * 1000
 
 
@@ -25,7 +25,9 @@ class FetchInterval(NamedTuple):
     """The time between two fetches of one URL that were read.
 
     Attributes:
-        is_changed: the content differs.
+        is_changed: the content differs: the bytes of the body.
+        has_new_statements: the statements differ; false if one of them is unknown.
+        is_dated: sitemaps stated a lastmod at its end.
         is_claimed: sitemaps claimed a change by the end of the interval.
         changed_ms: time of the change: `Last-Modified` if it lies in the interval, else
             the middle; None if there was no change.
@@ -36,27 +38,39 @@ class FetchInterval(NamedTuple):
     is_changed: bool
     is_claimed: bool
     changed_ms: float | None
+    has_new_statements: bool = False
+    is_dated: bool = False
 
 
 def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
-    """Yield the intervals of one URL with known content at both ends, in order."""
+    """Yield the intervals of one URL with known content at both ends, in order.
+
+    Statements may be equal where the content differs. A 304 leaves both.
+    """
     last: UriFetch | None = None
-    content = ""
+    content = statements = ""
     for fetch in facts.fetches:
-        found = content if fetch.status == "UNCHANGED" else _content_of(fetch)
+        is_same = fetch.status == "UNCHANGED"
+        if not (is_same or fetch.status in WAS_READ):
+            continue
+        found = fetch.content_hash or (content if is_same else "")
         if not found:
             continue
+        read = statements if is_same else fetch.statements_hash
         if last is not None:
-            yield _interval(facts, last, fetch, is_changed=found != content)
-        last, content = fetch, found
-
-
-def _content_of(fetch: UriFetch) -> str:
-    return fetch.content_hash if fetch.status in _WAS_READ else ""
+            is_new = bool(statements and read) and read != statements
+            is_changed = found != content
+            yield _interval(facts, last, fetch, is_changed=is_changed, is_new=is_new)
+        last, content, statements = fetch, found, read
 
 
 def _interval(
-    facts: UriFacts, last: UriFetch, fetch: UriFetch, *, is_changed: bool
+    facts: UriFacts,
+    last: UriFetch,
+    fetch: UriFetch,
+    *,
+    is_changed: bool,
+    is_new: bool,
 ) -> FetchInterval:
     begin, end, modified = last.started_ms, fetch.started_ms, fetch.modified_ms
     changed_ms: float | None = None
@@ -65,7 +79,10 @@ def _interval(
         changed_ms = modified if is_within else (begin + end) / 2
     stated = stated_lastmod(facts, end)
     is_claimed = has_claim(stated, before=stated_lastmod(facts, begin), since_ms=begin)
-    return FetchInterval(begin, end, is_changed, is_claimed, changed_ms)
+    is_dated = stated is not None
+    return FetchInterval(
+        begin, end, is_changed, is_claimed, changed_ms, is_new, is_dated
+    )
 
 
 def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
@@ -84,6 +101,14 @@ def has_claim(stated: int | None, *, before: int | None, since_ms: int) -> bool:
     return stated > since_ms or (before is not None and stated > before)
 
 
+def group_of(facts: UriFacts, interval: FetchInterval) -> str | None:
+    """Return the sitemap that dates a page in an interval; None for undated pages.
+
+    It is empty if the sitemap is unknown.
+    """
+    return facts.dated_by if interval.is_dated else None
+
+
 @dataclass(frozen=True, slots=True)
 class LastmodAccuracy:
     """Reliability of the lastmod values of a site.
@@ -92,23 +117,29 @@ class LastmodAccuracy:
         n_claimed: intervals with a claimed change.
         n_changed: intervals with changed content.
         n_both: intervals with both.
+        n_new_statements: intervals with other statements at the end.
+        n_dated_changed: intervals with changed content and a lastmod.
     """
 
     n_intervals: int = 0
     n_claimed: int = 0
     n_changed: int = 0
     n_both: int = 0
+    n_new_statements: int = 0
+    n_dated_changed: int = 0
 
     @classmethod
     def of(cls, intervals: Iterable[FetchInterval]) -> LastmodAccuracy:
         """Return the accuracy over some intervals."""
-        n = n_claimed = n_changed = n_both = 0
+        n = n_claimed = n_changed = n_both = n_new = n_dated = 0
         for each in intervals:
             n += 1
             n_claimed += each.is_claimed
             n_changed += each.is_changed
             n_both += each.is_claimed and each.is_changed
-        return cls(n, n_claimed, n_changed, n_both)
+            n_new += each.has_new_statements
+            n_dated += each.is_changed and each.is_dated
+        return cls(n, n_claimed, n_changed, n_both, n_new, n_dated)
 
     @property
     def precision(self) -> MeasuredRatio:
@@ -117,8 +148,18 @@ class LastmodAccuracy:
 
     @property
     def recall(self) -> MeasuredRatio:
-        """The share of real changes that were claimed."""
+        """The share of real changes that were claimed, also of pages without dates."""
         return MeasuredRatio(self.n_both, self.n_changed)
+
+    @property
+    def dated_share(self) -> MeasuredRatio:
+        """The share of real changes of pages with a lastmod: its coverage."""
+        return MeasuredRatio(self.n_dated_changed, self.n_changed)
+
+    @property
+    def dated_recall(self) -> MeasuredRatio:
+        """The share of real changes of pages with a lastmod that were claimed."""
+        return MeasuredRatio(self.n_both, self.n_dated_changed)
 
 
 @dataclass(slots=True)
@@ -131,7 +172,8 @@ class CopyFreshness:
 
     Attributes:
         n_refetches: refetches with known content before and after.
-        n_fresh: of these, with a copy that was still equal.
+        n_fresh: of these, with content that was still equal.
+        n_new_statements: of these, with other statements.
         age_ms: sum of the ages of copies, just before the refetch.
         fresh_ms: sum of the times for which copies were fresh.
         total_ms: sum of the times between fetches.
@@ -139,6 +181,7 @@ class CopyFreshness:
 
     n_refetches: int = 0
     n_fresh: int = 0
+    n_new_statements: int = 0
     age_ms: float = 0.0
     fresh_ms: float = 0.0
     total_ms: int = 0
@@ -149,13 +192,14 @@ class CopyFreshness:
         stale_from = interval.end_ms if changed_ms is None else changed_ms
         self.n_refetches += 1
         self.n_fresh += not interval.is_changed
+        self.n_new_statements += interval.has_new_statements
         self.age_ms += interval.end_ms - stale_from
         self.fresh_ms += stale_from - interval.begin_ms
         self.total_ms += interval.end_ms - interval.begin_ms
 
     @property
     def n_changed(self) -> int:
-        """Refetches that found a change."""
+        """Refetches that found other content."""
         return self.n_refetches - self.n_fresh
 
     @property
@@ -167,6 +211,12 @@ class CopyFreshness:
     def freshness(self) -> MeasuredRatio:
         """The share of copies that were fresh when they were refetched."""
         return MeasuredRatio(self.n_fresh, self.n_refetches)
+
+    @property
+    def fresh_statements(self) -> MeasuredRatio:
+        """The share of copies whose statements were those of the page."""
+        n_fresh = self.n_refetches - self.n_new_statements
+        return MeasuredRatio(n_fresh, self.n_refetches)
 
     @property
     def mean_age_secs(self) -> MeasuredRatio:

@@ -11,6 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
+"""Outcomes of fetches with new statements, by `sq:status`."""
 
 
 class SitemapOrigin(StrEnum):
@@ -35,6 +42,7 @@ class UriFetch:
         n_statements: stored statements, including those of a redirect's target.
         content_hash: of the decoded body; empty for failures and for 304.
         text_hash: of the normalized text or statements.
+        statements_hash: of the normalized statements.
         modified_ms: `Last-Modified` of the response.
         fault: reason of the first fault.
     """
@@ -45,8 +53,31 @@ class UriFetch:
     n_statements: int = 0
     content_hash: str = ""
     text_hash: str = ""
+    statements_hash: str = ""
     modified_ms: int | None = None
     fault: str = ""
+
+    @property
+    def was_read(self) -> bool:
+        """Whether it was read, possibly with the stored statements; no 304."""
+        is_same = self.status == "UNCHANGED" and bool(self.content_hash)
+        return is_same or self.status in WAS_READ
+
+
+def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
+    """Return the fetch of the present content; None if the last fetch failed.
+
+    A 304 confirms the content that was read before, also after failures.
+    """
+    is_kept = False
+    for fetch in reversed(fetches):
+        if fetch.was_read:
+            return fetch
+        if fetch.status == "UNCHANGED":
+            is_kept = True
+        elif not is_kept:
+            return None
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +87,7 @@ class UriListing:
     Attributes:
         first_ms: start of the first reading that lists the URL.
         format: `rc:sitemapFormat` of the sitemap.
-        found_by: origin of the sitemap, or of the index that lists it.
+        found_by: why the sitemap was read at that time, or the index that lists it.
         priority: as stated, from 0 to 1.
     """
 
@@ -90,9 +121,11 @@ class UriFacts:
     Attributes:
         domain: registered domain, or another unit of the measures.
         first_linked_ms: start of the first fetch of a page that links to the URL;
-            seeds are linked from the start of the crawl.
+            seeds are linked from their first request on.
+        is_led_to: it was requested because of a document other than a sitemap.
         listings: one for each sitemap that ever listed the URL, sorted by sitemap.
         claims: stated `lastmod` values, oldest first; each differs from the previous.
+        dated_by: the sitemap that stated the greatest `lastmod` last; empty if none.
         fetches: oldest first. If only the latest are kept, the first fetch and the
             first change are unknown; all else is correct.
         cluster: representative of the duplicates of this URL, which may be the URL
@@ -112,8 +145,10 @@ class UriFacts:
     domain: str
     url: str
     first_linked_ms: int | None = None
+    is_led_to: bool = False
     listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
+    dated_by: str = ""
     fetches: tuple[UriFetch, ...] = ()
     cluster: str = ""
     redirects_to: str = ""
@@ -139,9 +174,10 @@ class UriFacts:
     def is_linked(self) -> bool:
         """Whether the URL is in Seen_D: a page links to it.
 
-        URLs that no sitemap lists count as linked, such as targets of redirects.
+        URLs that no sitemap listed before their first request count as linked, such as
+        targets of redirects.
         """
-        return self.first_linked_ms is not None or not self.listings
+        return self.first_linked_ms is not None or self.is_led_to or not self.listings
 
     @property
     def is_crawled(self) -> bool:
@@ -201,6 +237,5 @@ class SitemapFacts:
     domain: str
     url: str
     format: str = "xml"
-    found_by: SitemapOrigin = SitemapOrigin.ROBOTS
     is_index: bool = False
     readings: tuple[ListReading, ...] = ()

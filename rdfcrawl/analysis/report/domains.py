@@ -30,6 +30,7 @@ from rdfcrawl.analysis.measures.refetches import (
     CopyFreshness,
     FetchInterval,
     LastmodAccuracy,
+    group_of,
     iter_intervals,
 )
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
@@ -53,12 +54,17 @@ class DomainFacts(NamedTuple):
 
 
 class DomainSummary(NamedTuple):
-    """The measures of one domain."""
+    """The measures of one domain.
+
+    Attributes:
+        groups: accuracy by the sitemap that dates a page; None: undated pages.
+    """
 
     coverage: DomainCoverage
     census: DomainCensus
     first_seen: FirstSeenCount
     accuracy: LastmodAccuracy
+    groups: tuple[tuple[str | None, LastmodAccuracy], ...]
     copies: CopyFreshness
     habits: SitemapHabits
 
@@ -90,6 +96,7 @@ class DomainReading:
         self._copies = CopyFreshness()
         self._census = DomainCensus()
         self._latest: list[FetchInterval] = []
+        self._groups: dict[str | None, list[FetchInterval]] = {}
         self._domain = domain
         self._usage = UsageCount()
         self._sample: list[UriFacts] = []
@@ -97,6 +104,7 @@ class DomainReading:
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
         intervals = []
+        groups: dict[str | None, list[FetchInterval]] = {}
         for facts in some:
             self._coverage.add(facts)
             self._first_seen.add(facts)
@@ -104,9 +112,11 @@ class DomainReading:
             for interval in iter_intervals(facts):
                 self._copies.add(interval)
                 intervals.append(interval)
-        self._latest = nlargest(
-            N_LATEST, chain(self._latest, intervals), key=lambda each: each.end_ms
-        )
+                groups.setdefault(group_of(facts, interval), []).append(interval)
+        self._latest = _latest(self._latest, intervals)
+        for name, found in groups.items():
+            if name in self._groups or len(self._groups) < MAX_ROWS:
+                self._groups[name] = _latest(self._groups.get(name, []), found)
         self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
@@ -118,10 +128,21 @@ class DomainReading:
             self._census,
             self._first_seen,
             LastmodAccuracy.of(self._latest),
+            tuple(
+                (name, LastmodAccuracy.of(self._groups[name]))
+                for name in sorted(self._groups, key=lambda each: (each is None, each))
+            ),
             self._copies,
             describe_habits(sitemaps),
         )
         return DomainMeasures(summary, self._usage, self._sample)
+
+
+def _latest(
+    known: list[FetchInterval], found: list[FetchInterval]
+) -> list[FetchInterval]:
+    """Return the latest intervals of both."""
+    return nlargest(N_LATEST, chain(known, found), key=lambda each: each.end_ms)
 
 
 def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:

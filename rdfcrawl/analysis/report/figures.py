@@ -164,9 +164,9 @@ def _first_by_ping(sites: SiteFigures) -> ReportFigure:
         key="figure-7",
         title="Figure 7: does it help to announce a sitemap by ping?",
         sentence="URLs that sitemaps and links both name: on the left those that"
-        " sitemaps named first, on the right the others; each by whether a sitemap"
-        " that lists them came by ping. If ping makes no difference, both colours"
-        " have the same proportion on both sides.",
+        " sitemaps named first, on the right the others; each by whether the reading"
+        " of a sitemap that first listed them followed a ping. If ping makes no"
+        " difference, both colours have the same proportion on both sides.",
         kind=ChartKind.COLUMNS,
         x=ChartAxis(
             "who named the URL first",

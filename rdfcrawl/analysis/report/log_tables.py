@@ -36,7 +36,8 @@ def make_outcome_table(counts: ActivityCounts) -> ReportTable:
         key="outcomes",
         title="Outcomes",
         sentence="Outcome of each URI that was taken from the queue, each time."
-        " SUCCESSFUL: read completely. PARTIAL: read in part. UNCHANGED: not modified."
+        " SUCCESSFUL: read completely. PARTIAL: read in part. UNCHANGED: not modified,"
+        " or read with the stored statements."
         " DELETED: gone. REDIRECTED: redirects to another host. FAILED: nothing was"
         " read; “Faults” has the reason.",
         columns=("outcome", "share"),
@@ -50,9 +51,10 @@ def make_refresh_table(counts: ActivityCounts) -> ReportTable:
         key="refresh",
         title="Cost and result of refresh",
         sentence="Requests that `scrapy refresh` queued, and the bytes of their bodies,"
-        " decompressed. SUCCESSFUL: a new version was stored. UNCHANGED: the page had"
-        " not changed; if there are no bytes, the server said so. DELETED: the page is"
-        " gone. FAILED: nothing was read.",
+        " decompressed. SUCCESSFUL: a new version was stored. UNCHANGED: the server"
+        " said that the page was not modified, or its statements were those stored,"
+        " even if its content had changed. DELETED: the page is gone. FAILED: nothing"
+        " was read.",
         columns=("outcome", "requests", "bytes"),
         rows=tuple(
             (shorten(name), MeasuredRatio(number, n_all), counts.refreshed_bytes[name])

@@ -45,6 +45,7 @@ from rdfcrawl.analysis.report.site_tables import (
     make_coverage_table,
     make_first_seen_table,
     make_format_table,
+    make_group_table,
     make_habit_table,
     make_lastmod_table,
     make_missed_table,
@@ -89,7 +90,8 @@ def make_report(
             (
                 *make_discovery_figures(sites),
                 *(make_ping_table(sites), make_first_seen_table(sites)),
-                *(make_lastmod_table(sites), make_copies_table(sites)),
+                *(make_lastmod_table(sites), make_group_table(sites)),
+                make_copies_table(sites),
                 make_refresh_table(counts),
             ),
         ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.analysis.measures.uri_facts import WAS_READ
 from rdfcrawl.analysis.report.activities import shorten
 from rdfcrawl.analysis.report.content import (
     MAX_ROWS,
@@ -84,8 +85,8 @@ class SameContentCount:
     def add(self, record: UrlRecord, first: str) -> None:
         """Count a document."""
         self.n_documents += 1
-        fetches = (x for x in reversed(record.fetches) if x.outcome != "UNCHANGED")
-        self.n_statements += next((each.n_statements for each in fetches), 0)
+        stored = (x for x in reversed(record.fetches) if x.outcome in WAS_READ)
+        self.n_statements += next((each.n_statements for each in stored), 0)
         if len(self.examples) < _N_EXAMPLES:
             self.examples.append(SameExample(record.url, first))
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from rdfcrawl.analysis.measures.domain_clusters import MissedClass
 from rdfcrawl.analysis.measures.usage import AT_ADDRESSES
-from rdfcrawl.analysis.report.content import ReportRow, ReportTable
+from rdfcrawl.analysis.report.content import MAX_ROWS, ReportRow, ReportTable
 from rdfcrawl.analysis.report.domains import DomainSummary, SiteFigures
+
+UNDATED: Final = "undated"
+"""Stands for a sitemap in the group of pages without a lastmod."""
+_group_cells = attrgetter(
+    *("n_intervals", "n_claimed", "n_changed", "n_both", "precision", "recall"),
+    "n_new_statements",
+)
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:
@@ -214,13 +221,16 @@ def make_lastmod_table(sites: SiteFigures) -> ReportTable:
     table = ReportTable(
         key="lastmod",
         title="Accuracy of lastmod",
-        sentence="The last 200 refetches of a site. Precision: the share of changes"
-        " claimed by sitemaps that were real. Recall: the share of real changes that"
-        " sitemaps claimed. Only if recall is high does it suffice to refetch the"
-        " pages with a claimed change. Sites without refetches are omitted.",
+        sentence="The last 200 refetches of a site. Content changed: the bytes of the"
+        " page differ. Precision: the share of changes claimed by sitemaps that were"
+        " real. Recall: the share of changed pages whose change sitemaps claimed; it"
+        " is low if dates are wrong, and if pages have none. So the next columns have"
+        " the share of changed pages with a date, and the recall of these. Sites"
+        " without refetches are omitted.",
         columns=(
-            *("site", "refetches", "claimed", "changed", "both"),
-            *("precision", "recall"),
+            *("site", "refetches", "claimed", "content changed", "both"),
+            *("precision", "recall", "changed with a date", "recall of dated pages"),
+            "statements changed",
         ),
         why_empty="No page was fetched and read more than once.",
     )
@@ -228,8 +238,39 @@ def make_lastmod_table(sites: SiteFigures) -> ReportTable:
         table,
         sites,
         lambda site: site.accuracy,
-        ("n_intervals", "n_claimed", "n_changed", "n_both", "precision", "recall"),
+        (
+            *("n_intervals", "n_claimed", "n_changed", "n_both", "precision", "recall"),
+            *("dated_share", "dated_recall", "n_new_statements"),
+        ),
         is_shown=lambda site: site.accuracy.n_intervals > 0,
+    )
+
+
+def make_group_table(sites: SiteFigures) -> ReportTable:
+    """Return the reliability of lastmod by the sitemap that states it."""
+    rows: list[ReportRow] = [
+        (
+            site.coverage.domain,
+            UNDATED if name is None else name or "-",
+            *_group_cells(found),
+        )
+        for site in sites.largest
+        for name, found in site.groups
+    ]
+    return ReportTable(
+        key="lastmod-groups",
+        title="Accuracy of lastmod by sitemap",
+        sentence="The last 200 refetches of the pages that a sitemap dates, and of the"
+        " pages without a date. Each sitemap is judged by its own pages: pages"
+        " without a date say nothing about the dates of others. If several sitemaps"
+        " date a page, the one with the greatest date counts.",
+        columns=(
+            *("site", "dated by", "refetches", "claimed", "content changed", "both"),
+            *("precision", "recall", "statements changed"),
+        ),
+        rows=tuple(rows[:MAX_ROWS]),
+        n_left_out=max(0, len(rows) - MAX_ROWS),
+        why_empty="No page was fetched and read more than once.",
     )
 
 
@@ -239,19 +280,24 @@ def make_copies_table(sites: SiteFigures) -> ReportTable:
         key="copies",
         title="Freshness and age of copies, and results of refetches",
         sentence="Only a refetch shows whether the copy still equals the page. Fresh:"
-        " the share of equal copies. Age: mean time since the copy became outdated, 0"
-        " if it is equal. Time fresh: the share of time for which copies equalled the"
-        " page. Sites without refetches are omitted.",
+        " the share of copies with the same content, byte by byte. Age: mean time"
+        " since the copy became outdated, 0 if it is equal. Time fresh: the share of"
+        " time for which copies equalled the page. The last columns are about the"
+        " statements of the page alone, which are stored. Sites without refetches are"
+        " omitted.",
         columns=(
-            *("site", "refetches", "found a change", "fresh", "mean age, s"),
-            "time fresh (days)",
+            *("site", "refetches", "content changed", "fresh", "mean age, s"),
+            *("time fresh (days)", "statements changed", "fresh statements"),
         ),
     )
     return _with_sites(
         table,
         sites,
         lambda site: site.copies,
-        ("n_refetches", "n_changed", "freshness", "mean_age_secs", "fresh_days"),
+        (
+            *("n_refetches", "n_changed", "freshness", "mean_age_secs", "fresh_days"),
+            *("n_new_statements", "fresh_statements"),
+        ),
         total=sites.copies,
         is_shown=lambda site: site.copies.n_refetches > 0,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.ranking.table import RankTable
-    from rdfcrawl.analysis.urldb.record import FirstSeen, UrlRecord
+    from rdfcrawl.analysis.urldb.record import FirstSeen, UrlFetch, UrlRecord
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
 _FETCH: Final = pa.struct(
@@ -31,8 +31,10 @@ _FETCH: Final = pa.struct(
         ("text_hash", pa.string()),
         ("run", pa.int64()),
         ("last_modified", pa.string()),
+        ("statements_hash", pa.string()),
     ]
 )
+_ORIGIN: Final = pa.struct([("started", _TIME), ("found_by", pa.string())])
 _LISTING: Final = pa.struct(
     [
         ("sitemap", pa.string()),
@@ -94,6 +96,7 @@ SCHEMA: Final = pa.schema(
         pa.field("claims", pa.list_(_CLAIM), nullable=False),
         pa.field("listings", pa.list_(_LISTING), nullable=False),
         pa.field("readings", pa.list_(_READING), nullable=False),
+        pa.field("origins", pa.list_(_ORIGIN), nullable=False),
     ]
 )
 """Columns of a URI; see the reference of the URL database."""
@@ -178,11 +181,21 @@ def _row(
         "cluster": cluster or None,
         "mirror": mirror or None,
         **(scores or {}),
-        "fetches": _rows(record.fetches, _FETCH),
+        "fetches": _fetch_rows(record.fetches),
         "claims": _rows(record.claims, _CLAIM),
         "listings": _rows(record.listings, _LISTING),
         "readings": _rows(record.readings, _READING),
+        "origins": [
+            {"started": ms, "found_by": found_by} for ms, found_by in record.origins
+        ],
     }
+
+
+def _fetch_rows(fetches: Sequence[UrlFetch]) -> list[dict[str, Any]]:
+    rows = _rows(fetches, _FETCH)
+    for row in rows:
+        row["statements_hash"] = row["statements_hash"] or row["text_hash"]
+    return rows
 
 
 def _rows(history: Sequence[Any], kind: pa.StructType) -> list[dict[str, Any]]:

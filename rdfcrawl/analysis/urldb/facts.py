@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_right
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, groupby, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
@@ -21,16 +21,10 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.analysis.urldb.record import BY_LINK, SEED
 from rdfcrawl.core.records import RankScore
-from rdfcrawl.core.tasks import (
-    ListedPage,
-    RefreshedPage,
-    RequestTask,
-    RevisitedPage,
-)
 from rdfcrawl.core.times import parse_point
-from rdfcrawl.rdf.fingerprints import read_sketch
+from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
 from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
 
@@ -39,34 +33,25 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.urldb.database import UrlDatabase
-    from rdfcrawl.analysis.urldb.record import SitemapClaim, UrlFetch, UrlRecord
+    from rdfcrawl.analysis.urldb.record import (
+        FirstSeen,
+        SitemapClaim,
+        UrlFetch,
+        UrlRecord,
+    )
 
 RULE_TASKS: Final = frozenset({"robots", "consent"})
 """Tasks of requests for the rules of sites."""
 _SOURCE_TASK: Final = "source"
+_INDEX: Final = frozenset({"", str(SitemapOrigin.INDEX)})
 _OF_ALL_SITES: Final = "/.well-known/void"
 
-# Faults of URIs that were not requested, if there was no response.
-_REFUSALS: Final = frozenset(
-    map(
-        str,
-        (
-            *(Reason.BAD_URI, Reason.HOST_BUDGET, Reason.DOMAIN_BUDGET),
-            *(Reason.URL_TRAP, Reason.NOT_WANTED, Reason.HOST_LEFT),
-            *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
-            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
-        ),
-    )
-)
-_LEADERS: Final = frozenset({"parent", "source"})  # documents that led to a fetch
-_PAGE_TASKS: Final = frozenset(
-    each.TAG for each in (ListedPage, RefreshedPage, RevisitedPage, RequestTask)
-)
 MAX_CLUSTERED: Final = 100_000
 """Maximum number of URLs of a domain that are searched for duplicates, in memory."""
-_UNKNOWN: Final = PageContent(minima=array("I"))
+_UNKNOWN: Final = PageContent()
 _MAX_DEPTH: Final = 4  # of sitemap indexes
-_CACHED: Final = 10_000  # sitemaps
+_CACHED: Final = 10_000  # readings of sitemaps
+_HELD: Final = 1000  # records of sitemaps
 
 
 class FactReader:
@@ -92,6 +77,7 @@ class FactReader:
         self._partition = partition
         self._origin = lru_cache(_CACHED)(self._find_origin)
         self._times = lru_cache(_CACHED)(self._find_times)
+        self._sitemap = lru_cache(_HELD)(database.find)
 
     def uris(self, neighbour: str | None = None) -> Iterator[UriFacts]:
         """Yield the facts of all URLs except those of rules and sitemaps.
@@ -136,7 +122,7 @@ class FactReader:
     def _content_of(self, record: UrlRecord) -> PageContent:
         redirect = self.redirect_of(record)
         return PageContent(
-            minima=_minima(record.current("sketch")),
+            sketch=_sketch(record.current("sketch")),
             n_shingles=whole_number(record.current("shingles")),
             redirects_to=(redirect,) if redirect else (),
             canonical=self.canonical_of(record),
@@ -146,6 +132,12 @@ class FactReader:
         """Return the final target of the redirects of a URL, if it is another URL."""
         end = self._normal(record.current("redirect"))
         return "" if end == record.url else end
+
+    def end_of(self, facts: UriFacts) -> UriFacts:
+        """Return the facts of the page to which a URL is redirected, or its own."""
+        is_left = bool(facts.fetches) and facts.fetches[-1].status == "REDIRECTED"
+        target = self._database.find(facts.redirects_to) if is_left else None
+        return facts if target is None else self.facts_of(target)
 
     def canonical_of(self, record: UrlRecord) -> str:
         """Return the declared canonical URL of a page; empty if there is none."""
@@ -164,12 +156,10 @@ class FactReader:
         """Yield the facts of all sitemaps, in the same order."""
         for record in self._database.records(self._partition):
             if record.is_sitemap:
-                written, found_by = self._origin(record.url)
                 yield SitemapFacts(
                     domain=record.domain,
                     url=record.url,
-                    format=written,
-                    found_by=found_by,
+                    format=record.latest.get("sitemapFormat", ""),
                     is_index=any(each.is_index for each in record.readings),
                     readings=tuple(_readings(record)),
                 )
@@ -180,8 +170,10 @@ class FactReader:
             domain=record.domain,
             url=record.url,
             first_linked_ms=_first_linked_ms(record),
+            is_led_to=BY_LINK in record.latest,
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
+            dated_by=_dated_by(record),
             fetches=fetches_of(record),
             redirects_to=self.redirect_of(record),
             n_images=whole_number(record.current("images")),
@@ -198,17 +190,28 @@ class FactReader:
         return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
 
     def _listings(self, record: UrlRecord) -> Iterator[UriListing]:
+        """Yield the known listings of a URL, including the first one."""
+        first = record.listed
+        if first and all(x.sitemap != first.document for x in record.listings):
+            yield self._first_listing(first)
         for each in record.listings:
-            written, found_by = self._origin(each.sitemap)
             yield UriListing(
                 sitemap=each.sitemap,
                 first_ms=each.first_ms,
-                format=written,
-                found_by=found_by,
+                format=self._format(each.sitemap),
+                found_by=self._origin(each.sitemap, each.first_ms),
                 has_lastmod=bool(each.lastmod),
                 changefreq=each.changefreq,
                 priority=float(each.priority) if each.priority else None,
             )
+
+    def _first_listing(self, first: FirstSeen) -> UriListing:
+        return UriListing(
+            sitemap=first.document,
+            first_ms=first.first_ms,
+            format=self._format(first.document),
+            found_by=self._origin(first.document, first.first_ms),
+        )
 
     def _dropped_ms(self, record: UrlRecord) -> int | None:
         """Return the time of the reading since which no sitemap lists the URL."""
@@ -221,43 +224,49 @@ class FactReader:
 
     def _find_times(self, sitemap: str) -> tuple[int, ...]:
         """Return the times at which a sitemap was read, oldest first."""
-        record = self._database.find(sitemap)
+        record = self._sitemap(sitemap)
         return () if record is None else tuple(x.started_ms for x in record.readings)
 
-    def _find_origin(self, sitemap: str) -> tuple[str, SitemapOrigin]:
-        """Return format and origin of a sitemap."""
-        record = self._database.find(sitemap)
-        written = ""
+    def _find_origin(self, sitemap: str, time_ms: int) -> SitemapOrigin:
+        """Return the origin of a reading of a sitemap, or of the index that led there.
+
+        Args:
+            sitemap: its URL.
+            time_ms: start of the reading.
+        """
         for _ in range(_MAX_DEPTH):
+            record = self._sitemap(sitemap)
             if record is None:
                 break
-            written = written or record.latest.get("sitemapFormat", "")
-            found_by = record.latest.get("foundBy", "")
-            parent = record.latest.get("parent", "")
-            if record.listed is not None and found_by in ("", SitemapOrigin.INDEX):
-                record = self._database.find(record.listed.document)
+            place = bisect_right(record.origins, time_ms, key=itemgetter(0))
+            found_by = record.origins[max(place - 1, 0)][1] if record.origins else ""
+            if record.listed is not None and found_by in _INDEX:
+                sitemap = record.listed.document
                 continue
             with suppress(ValueError):
-                return written, SitemapOrigin(found_by)
+                return SitemapOrigin(found_by)
+            parent = record.latest.get("parent", "")
             if parent.endswith("/robots.txt"):
-                return written, SitemapOrigin.ROBOTS
-            return (
-                written,
-                SitemapOrigin.DISCOVERY if parent else SitemapOrigin.OPERATOR,
-            )
-        return written, SitemapOrigin.DISCOVERY
+                return SitemapOrigin.ROBOTS
+            return SitemapOrigin.DISCOVERY if parent else SitemapOrigin.OPERATOR
+        return SitemapOrigin.DISCOVERY
+
+    def _format(self, sitemap: str) -> str:
+        """Return the format of a sitemap; empty if it was not read."""
+        record = self._sitemap(sitemap)
+        return "" if record is None else record.latest.get("sitemapFormat", "")
 
 
 def is_page(record: UrlRecord) -> bool:
     """Return whether a URI is neither a sitemap nor one of rules, such as `robots.txt`.
 
     Unreadable sources, and URIs that are requested from all sites, count only if links
-    or sitemaps lead there.
+    or sitemaps lead there, or if they were requested as pages before.
     """
     task = record.latest.get("task")
     if record.is_sitemap or task in RULE_TASKS:
         return False
-    if record.linked is not None or record.listed is not None:
+    if record.linked or record.listed or record.was_page:
         return True
     return task != _SOURCE_TASK and not record.url.endswith(_OF_ALL_SITES)
 
@@ -265,44 +274,36 @@ def is_page(record: UrlRecord) -> bool:
 def is_known_page(record: UrlRecord) -> bool:
     """Return whether a URI is a page, and listed, linked or requested as a page.
 
-    `/.well-known/void`, parts of sources and the like were requested without a link.
-    Other forms of a page, which only the page names, count once they are requested.
+    No later request changes that. `/.well-known/void`, parts of sources and the like
+    were requested without a link. Other forms of a page, which only the page names,
+    count once they are requested.
     """
     if not is_page(record):
         return False
-    if record.linked or record.listed:
+    if record.linked or record.listed or record.was_page:
         return True
-    if "task" not in record.latest:
-        return bool(record.fetches or record.latest)
-    return record.latest["task"] in _PAGE_TASKS and "parent" not in record.latest
+    return "task" not in record.latest and bool(record.fetches or record.latest)
 
 
 def _first_linked_ms(record: UrlRecord) -> int | None:
-    """Return the time when links first led to a URI; for a seed, its first fetch.
-
-    A seed is a URI without a parent document or sitemap.
-    """
+    """Return the time when links first led to a URI; for a seed, its first request."""
     times = [record.linked.first_ms] if record.linked else []
-    if not _LEADERS & record.latest.keys():
-        times += [each.started_ms for each in record.fetches if _was_requested(each)]
+    if SEED in record.latest:
+        times.append(record.latest_ms[SEED])
     return min(times, default=None)
 
 
-def _minima(sketch: str) -> array[int]:
-    """Return the minima of a sketch; empty if it is invalid."""
+def _sketch(text: str) -> Sketch | None:
+    """Return a sketch; None if there is none, or it is invalid."""
     try:
-        return array("I", read_sketch(sketch) if sketch else ())
+        return read_sketch(text)
     except ValueError:
-        return array("I")
+        return None
 
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
     """Return the fetches of a URL, without refusals before a request."""
-    return tuple(map(_fetch, filter(_was_requested, record.fetches)))
-
-
-def _was_requested(fetch: UrlFetch) -> bool:
-    return bool(fetch.http_status) or fetch.fault not in _REFUSALS
+    return tuple([_fetch(each) for each in record.fetches if each.was_requested])
 
 
 def _fetch(fetch: UrlFetch) -> UriFetch:
@@ -313,6 +314,7 @@ def _fetch(fetch: UrlFetch) -> UriFetch:
         n_statements=fetch.n_statements,
         content_hash=fetch.content_hash,
         text_hash=fetch.text_hash,
+        statements_hash=fetch.statements_hash or fetch.text_hash,
         modified_ms=_date_ms(fetch.last_modified),
         fault=fetch.fault,
     )
@@ -331,6 +333,19 @@ def _date_ms(text: str) -> int | None:
         return None
 
 
+def _dated_by(record: UrlRecord) -> str:
+    """Return the sitemap that stated the greatest lastmod last; the first by name."""
+    dated = [each for each in record.listings if each.lastmod]
+    if len(dated) < 2:
+        return dated[0].sitemap if dated else ""
+    return max(dated, key=lambda each: _lastmod_ms(each.lastmod) or 0).sitemap
+
+
+def _lastmod_ms(text: str) -> int | None:
+    point = parse_point(text)
+    return None if point is None else round(point.earliest.timestamp() * 1000)
+
+
 def _claims(
     claims: tuple[SitemapClaim, ...], dropped_ms: int | None
 ) -> Iterator[LastmodClaim]:
@@ -341,8 +356,7 @@ def _claims(
     """
     first: dict[int, int | None] = {}
     for claim in claims:
-        point = parse_point(claim.lastmod)
-        at = None if point is None else round(point.earliest.timestamp() * 1000)
+        at = _lastmod_ms(claim.lastmod)
         known = first.get(claim.first_ms)
         first[claim.first_ms] = max(known, at) if known and at else at or known
     before: int | None = None

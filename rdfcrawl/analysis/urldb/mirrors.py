@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.duplicates.spilled_clusters import SpilledClusters
-from rdfcrawl.analysis.measures.domain_clusters import last_read, text_hash_of
+from rdfcrawl.analysis.measures.domain_clusters import text_hash_of
+from rdfcrawl.analysis.measures.uri_facts import last_read
 from rdfcrawl.analysis.urldb.facts import FactReader, fetches_of, is_known_page
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.uri import fingerprint

@@ -10,9 +10,19 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple
 
-from rdfcrawl.analysis.urldb.record import Columns, observe
+from rdfcrawl.analysis.urldb.record import (
+    BY_LINK,
+    BY_LIST,
+    NO_STATEMENTS,
+    REFUSALS,
+    SEED,
+    Columns,
+    observe,
+)
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
+from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.rdf.terms import unix_ms, whole_number
 from rdfcrawl.stores.reading import iter_marked
@@ -29,14 +39,28 @@ _STARTED: Final = f"{PROV}startedAtTime"
 _HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
 _REDIRECTS: Final = f"{RC}redirects"
 _HOP: Final = f"{RDF}first"
+_CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the URL
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
+_WITHDRAWN: Final = f"{PROV}wasInvalidatedBy"
 _DEPTH: Final = f"{SQUIRREL}depth"
 # The documents of a source share its URL, but none is the content of that URL.
 _OF_SOURCE: Final = '"source('
-_OF_STATEMENTS: Final = f"{RC}textHash", f"{RC}sketch", f"{RC}shingles"
-_FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
+_OF_STATEMENTS: Final = tuple(
+    RC + name for name in ("textHash", "sketch", "shingles", "statementsHash")
+)
+_CONTENT_HASH: Final = f"{RC}contentHash"
+_TEXT_HASH: Final = f"{RC}textHash"
+_STATEMENTS_HASH: Final = f"{RC}statementsHash"
+_FORMAT: Final = f"{RC}format"
+_HTML: Final = '"HTML"'
+_PARENT: Final = f"{RC}parent"
+_SOURCE: Final = f"{RC}source"  # only of pages that a sitemap lists
+_FOUND_BY: Final = f"{RC}foundBy"
+_SEED_TASKS: Final = frozenset(
+    each.TAG for each in (RefreshedPage, RevisitedPage, RequestTask)
+)
 _LAST_MODIFIED: Final = f"{RC}lastModified"
 _LEFT: Final = '"refreshed(is_left=True)"'
 _IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: derived from the task
@@ -138,22 +162,49 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
         facts[_TASK] = f'"{task[1]}"'
     if number_of(facts.get(_DEPTH), 0) == 0:  # seeds, and the default
         facts.pop(_DEPTH, None)
-    content, text = (_json(facts.get(name, "")) for name in _FETCH_TEXTS)
     answer = number_of(facts.get(_HTTP_STATUS), 0)
     n_statements = number_of(facts.get(_N_STATEMENTS), 0)
-    run = number_of(facts.get(f"{RC}run"), -1)
+    fault = text_of(facts[_REASON]) if _REASON in facts else ""
+    statements = _json(facts.get(_STATEMENTS_HASH, ""))
+    if not n_statements and facts.get(_FORMAT) == _HTML and statements == '""':
+        statements = f'"{NO_STATEMENTS}"'
     fetch = (
         f"{started_ms},{_json(facts.get(_STATUS, ''))},{answer},{n_statements}"
-        f",{_json(facts.get(_REASON, ''))},{content},{text}"
-        f",{run},{_json(facts.get(_LAST_MODIFIED, ''))}"
+        f",{quoted(fault)},{_json(facts.get(_CONTENT_HASH, ''))}"
+        f",{_json(facts.get(_TEXT_HASH, ''))},{number_of(facts.get(f'{RC}run'), -1)}"
+        f",{_json(facts.get(_LAST_MODIFIED, ''))},{statements}"
     )
     latest = [
         f'["{name}",{started_ms},{_json(facts[predicate])}]'
         for predicate, name in _LATEST.items()
         if predicate in facts
     ]
-    columns = observe(fetch=fetch, latest=",".join(latest))
+    was_requested = bool(answer) or fault not in REFUSALS
+    latest += _page_request(facts, started_ms if was_requested else 0)
+    latest.sort()  # by name
+    origin = ""
+    if _FOUND_BY in facts:
+        origin = f"{started_ms},{_json(facts[_FOUND_BY])}"
+    columns = observe(fetch=fetch, latest=",".join(latest), origin=origin)
     return UrlObservation(crawled, started_ms, columns)
+
+
+def _page_request(facts: dict[str, str], requested_ms: int) -> Iterator[str]:
+    """Yield the value about the request of a page, which no later request changes.
+
+    Args:
+        facts: of the activity.
+        requested_ms: its start; 0 if there was no request.
+    """
+    task = facts.get(_TASK, '""')[1:-1]
+    if _CHAIN in facts and (not task or task == RefreshedPage.TAG):
+        yield f'["{BY_LINK}",0,"true"]'
+    if _SOURCE in facts:
+        yield f'["{BY_LIST}",0,"true"]'
+    elif _PARENT not in facts and requested_ms and (not task or task in _SEED_TASKS):
+        yield f'["{SEED}",{requested_ms},"true"]'
+    elif _CHAIN not in facts and (not task or _IS_LEFT in facts):
+        yield f'["{BY_LINK}",0,"true"]'
 
 
 def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
@@ -169,11 +220,16 @@ def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
     end = quoted(urls[-1])
     if urls[-1] != crawled:
         facts[_HOP] = hops[-1]
+    if urls[0] != crawled:
+        facts[_CHAIN] = hops[0]
     for url in urls:
         if url == crawled:
             break
         if url != urls[-1]:
-            yield UrlObservation(url, ms, observe(latest=f'["redirect",{ms},{end}]'))
+            latest = f'["redirect",{ms},{end}]'
+            if f"<{graph_iri(url)}> <{_WITHDRAWN}> <" in piece:
+                latest += f',["withdrawn",{ms},"true"]'
+            yield UrlObservation(url, ms, observe(latest=latest))
 
 
 def _json(term: str) -> str:
@@ -215,6 +271,7 @@ def time_of(term: str) -> int:
     return unix_ms(term[1:].partition('"')[0]) or 0
 
 
+_NOT_FETCHED: Final = observe()[2:]
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
 _MAX_TARGETS: Final = 150_000
 # Relations to other URLs of the page itself; they are not links.
@@ -282,7 +339,7 @@ class LinkedUrls:
         for target, (ms, document) in self._first.items():
             source = quoted(document.decode("utf-8", "replace"))
             linked = f"[{ms},{source},{self._last[target]}]"
-            columns = ["", linked, "", "", "", "", ""]
+            columns = ["", linked, *_NOT_FETCHED]
             yield UrlObservation(target.decode("utf-8", "replace"), 0, columns)
         for target in self._forms.keys() - self._first.keys():
             yield UrlObservation(target.decode("utf-8", "replace"), 0, observe())

@@ -18,6 +18,8 @@ from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Any, Final, TypeAlias
 
+from rdfcrawl.analysis.measures.uri_facts import WAS_READ
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
     MAX_URL_CHARS,
@@ -33,15 +35,38 @@ MAX_FETCHES: Final = 50
 MAX_CLAIMS: Final = 16
 MAX_LISTINGS: Final = 16
 MAX_READINGS: Final = 50
+MAX_ORIGINS: Final = 1000
 
+REFUSALS: Final = frozenset(
+    map(
+        str,
+        (
+            *(Reason.BAD_URI, Reason.HOST_BUDGET, Reason.DOMAIN_BUDGET),
+            *(Reason.URL_TRAP, Reason.NOT_WANTED, Reason.HOST_LEFT),
+            *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
+            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
+        ),
+    )
+)
+"""Faults of URIs that were not requested, if there was no response."""
+SEED: Final = "seed"
+"""Name of the value that has the first request without a document that led there."""
+BY_LINK: Final = "byLink"
+"""Name of the value of pages that were requested since another page led there."""
+BY_LIST: Final = "byList"
+"""The same, since a sitemap lists them."""
+NO_STATEMENTS: Final = "-"
 SPELLING: Final = "spelling"
 """Name of the latest value that holds the URL as written."""
 
 Columns: TypeAlias = list[str]
-"""Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
+"""Listed, linked, fetches, claims, values, listings, readings, origins.
+
+Each is empty if unknown.
 """
 _Column: TypeAlias = list[Any]  # one of `Columns`, decoded
 _LATEST: Final = 4
+_OF_FIRST: Final = frozenset({SEED})  # values of which the first counts
 
 _decode: Final = json.JSONDecoder().decode
 _encode: Final = json.JSONEncoder(
@@ -57,6 +82,7 @@ def observe(
     latest: str = "",
     listing: str = "",
     reading: str = "",
+    origin: str = "",
 ) -> Columns:
     """Return an observation, from the members of lists in JSON, without brackets.
 
@@ -67,6 +93,7 @@ def observe(
         latest: lists of name, time in ms and value; sorted by name.
         listing: the fields of a `UrlListing`.
         reading: the fields of a `SitemapVersion`.
+        origin: of a request for a sitemap: time, and `rc:foundBy`.
     """
     return [
         listed and f"[{listed}]",
@@ -76,6 +103,7 @@ def observe(
         latest and f"[{latest}]",
         listing and f"[[{listing}]]",
         reading and f"[[{reading}]]",
+        origin and f"[[{origin}]]",
     ]
 
 
@@ -120,14 +148,31 @@ def _join_seen(seen: list[_Column]) -> _Column:
 
 
 def _join_fetches(histories: list[_Column]) -> _Column:
-    """Keep the latest; of several at one time, such as of one source, the greatest."""
+    """Keep the latest; of several at one time, such as of one source, the greatest.
+
+    The last one that was requested is kept, and the last one with new content.
+    """
     by_time: dict[int, list[int | str]] = {}
     for history in histories:
         for fetch in history:
             before = by_time.get(fetch[0])
             if before is None or fetch > before:
                 by_time[fetch[0]] = fetch
-    return [by_time[each] for each in sorted(by_time)[-MAX_FETCHES:]]
+    times = sorted(by_time)
+    if len(times) <= MAX_FETCHES:
+        return [by_time[each] for each in times]
+    kept = set(times[-MAX_FETCHES:])
+    for is_kept in (_is_request, _is_reading):
+        kept.update([x for x in times if is_kept(by_time[x])][-1:])
+    return [by_time[each] for each in sorted(kept)]
+
+
+def _is_request(fetch: Sequence[int | str]) -> bool:
+    return UrlFetch(*fetch).was_requested  # type: ignore[arg-type]
+
+
+def _is_reading(fetch: Sequence[int | str]) -> bool:
+    return UrlFetch(*fetch).outcome in WAS_READ  # type: ignore[arg-type]
 
 
 def _join_claims(histories: list[_Column]) -> _Column:
@@ -144,7 +189,8 @@ def _join_latest(values: list[_Column]) -> _Column:
     latest: dict[str, tuple[int, str]] = {}
     for some in values:
         for name, ms, value in some:
-            latest[name] = max(latest.get(name, (ms, value)), (ms, value))
+            choose = min if name in _OF_FIRST else max
+            latest[name] = choose(latest.get(name, (ms, value)), (ms, value))
     return [[name, *latest[name]] for name in sorted(latest)]
 
 
@@ -160,14 +206,21 @@ def _join_listings(listings: list[_Column]) -> _Column:
 
 
 def _join_readings(readings: list[_Column]) -> _Column:
-    return sorted({tuple(each): each for some in readings for each in some}.values())[
-        -MAX_READINGS:
-    ]
+    return _distinct(readings)[-MAX_READINGS:]
+
+
+def _join_origins(origins: list[_Column]) -> _Column:
+    """Keep the first ones: an origin that is known stays known."""
+    return _distinct(origins)[:MAX_ORIGINS]
+
+
+def _distinct(histories: list[_Column]) -> _Column:
+    return sorted({tuple(each): each for some in histories for each in some}.values())
 
 
 _JOINS: Final[tuple[Callable[[list[_Column]], _Column], ...]] = (
     *(_join_seen, _join_seen, _join_fetches, _join_claims),
-    *(_join_latest, _join_listings, _join_readings),
+    *(_join_latest, _join_listings, _join_readings, _join_origins),
 )
 
 
@@ -257,6 +310,8 @@ class UrlFetch:
         text_hash: of the text or statements, 32 hex digits; empty if unknown.
         run: of the crawl; -1 if unknown.
         last_modified: `Last-Modified` of the response; empty if not sent.
+        statements_hash: of the statements, if `text_hash` is not theirs; empty if
+            unknown, or if it is, `NO_STATEMENTS` for a page without any.
     """
 
     started_ms: int
@@ -268,6 +323,18 @@ class UrlFetch:
     text_hash: str
     run: int
     last_modified: str
+    statements_hash: str = ""
+
+    @property
+    def was_requested(self) -> bool:
+        """Whether it was not refused before a request."""
+        return bool(self.http_status) or self.fault not in REFUSALS
+
+    @property
+    def has_own_content(self) -> bool:
+        """Whether it was read, possibly with the stored statements; no 304."""
+        is_same = self.outcome == "UNCHANGED" and bool(self.content_hash)
+        return is_same or self.outcome in WAS_READ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +352,8 @@ class UrlRecord:
         listings: by the sitemaps that list the URI, at most `MAX_LISTINGS`; the first
             ones by name.
         readings: of a sitemap, at most `MAX_READINGS`, oldest first.
+        origins: of a sitemap, times of its requests and their `rc:foundBy`; the first
+            `MAX_ORIGINS`.
         latest: latest values by name.
         latest_ms: times of these values by name, Unix time in ms.
     """
@@ -298,19 +367,34 @@ class UrlRecord:
     claims: tuple[SitemapClaim, ...] = ()
     listings: tuple[UrlListing, ...] = ()
     readings: tuple[SitemapVersion, ...] = ()
+    origins: tuple[tuple[int, str], ...] = ()
     latest: dict[str, str]
     latest_ms: dict[str, int] = field(default_factory=dict)
 
     def current(self, name: str) -> str:
         """Return a latest value of the present content; empty if it is outdated.
 
-        A 304 keeps the content; a failure leaves none.
+        A 304 keeps the content, also after failures; a failure leaves none.
         """
+        begin_ms = self._content_ms()
+        is_current = begin_ms is not None and self.latest_ms.get(name, -1) >= begin_ms
+        return self.latest[name] if is_current else ""
+
+    def _content_ms(self) -> int | None:
+        """Return the start of the fetch that decides about the present content."""
+        is_kept = False
         for fetch in reversed(self.fetches):
-            if fetch.outcome != "UNCHANGED":
-                is_current = self.latest_ms.get(name, -1) >= fetch.started_ms
-                return self.latest[name] if is_current else ""
-        return ""
+            if not fetch.was_requested:
+                continue
+            if fetch.has_own_content or not (is_kept or fetch.outcome == "UNCHANGED"):
+                return fetch.started_ms
+            is_kept = True
+        return None
+
+    @property
+    def was_page(self) -> bool:
+        """Whether it was requested as a page, in any run."""
+        return not self.latest.keys().isdisjoint((SEED, BY_LINK, BY_LIST))
 
     @property
     def requested_url(self) -> str:
@@ -327,8 +411,8 @@ class UrlRecord:
 def parse_record(line: bytes) -> UrlRecord:
     """Return the record in a line of a segment."""
     domain, host, url, _, *columns = line.decode().split("\t")
-    # Parsing one text is faster than seven: 17 µs for a record rather than 21.
-    listed, linked, fetches, claims, latest, listings, readings = _decode(
+    # Parsing one text is faster than eight: 17 µs for a record rather than 21.
+    listed, linked, fetches, claims, latest, listings, readings, origins = _decode(
         f"[{','.join([text or '[]' for text in columns])}]"
     )
     return UrlRecord(
@@ -341,6 +425,7 @@ def parse_record(line: bytes) -> UrlRecord:
         claims=tuple([SitemapClaim(*each) for each in claims]),
         listings=tuple([UrlListing(*each) for each in listings]),
         readings=tuple([SitemapVersion(*each) for each in readings]),
+        origins=tuple([(ms, found_by) for ms, found_by in origins]),
         latest={name: value for name, _, value in latest},
         latest_ms={name: when for name, when, _ in latest},
     )

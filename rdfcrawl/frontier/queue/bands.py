@@ -383,7 +383,7 @@ def note_outcome(visit: Visit, index: int, document: Document) -> None:
 def _outcome(document: Document) -> str:
     if not document.response.requested:
         return _NOT_ASKED
-    is_worth_it = document.n_quads > 0 and not document.is_unchanged
+    is_worth_it = document.n_quads > 0 and not document.has_same_statements
     if not is_worth_it:
         return _NOT_WORTH_IT
     facts = document.facts

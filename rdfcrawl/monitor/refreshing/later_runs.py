@@ -130,8 +130,9 @@ class DuePages:
                 continue
             due_ms = self._due_ms(record, facts)
             if due_ms is not None and due_ms <= self._now_ms:
-                rules, now = self._run.failures, self._now_ms
-                yield planned_fetch(record, facts, rules, due_ms, now)
+                end = self._reader.end_of(facts)
+                gone_ms = self._run.failures.gone_from_ms(end)
+                yield planned_fetch(record, facts, gone_ms, due_ms, self._now_ms)
 
     def _due_ms(self, record: UrlRecord, facts: UriFacts) -> int | None:
         """Return when a page is due, after counting it if it is not yet."""

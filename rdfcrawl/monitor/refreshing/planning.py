@@ -11,7 +11,6 @@ from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
 from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
-    FailureRules,
     RefreshEpoch,
     last_fetched_ms,
 )
@@ -33,15 +32,11 @@ if TYPE_CHECKING:
 
 _HAS_COPY: Final = frozenset({"SUCCESSFUL", "UNCHANGED"})
 _NOT_MODIFIED: Final = 304
-_LOST: Final = frozenset({"DELETED", "REDIRECTED"})  # so are the statements
 _MOST_VALIDATOR: Final = 1000  # characters
 
 
-def refreshing_task(
-    record: UrlRecord, facts: UriFacts, rules: FailureRules
-) -> RefreshedPage:
+def refreshing_task(record: UrlRecord, gone_from_ms: int | None) -> RefreshedPage:
     """Return the task to fetch a page again."""
-    gone_from_ms = rules.gone_from_ms(facts)
     reads = _last_reads(record)
     etag = record.latest["etag"] if record.latest_ms.get("etag") in reads else ""
     is_elsewhere = record.latest_ms.get("redirect") in reads
@@ -57,12 +52,21 @@ def refreshing_task(
 def _is_stored(record: UrlRecord) -> bool:
     """Return whether statements of a page are stored."""
     for fetch in reversed(record.fetches):
-        if fetch.outcome in _LOST:
+        if _is_lost(record, fetch):
             return False
         if fetch.n_statements:
             return True
     # Earlier fetches are not known, or were of another page.
     return len(record.fetches) >= MAX_FETCHES or "isLeft" in record.latest
+
+
+def _is_lost(record: UrlRecord, fetch: UrlFetch) -> bool:
+    """Return whether the statements of a page were deleted after a fetch.
+
+    Those of a page that is redirected to another host are, once the target was read.
+    """
+    is_left = fetch.started_ms <= record.latest_ms.get("withdrawn", -1)
+    return fetch.outcome == "DELETED" or is_left
 
 
 def _last_reads(record: UrlRecord) -> dict[int, str]:
@@ -73,7 +77,7 @@ def _last_reads(record: UrlRecord) -> dict[int, str]:
     """
     found: dict[int, str] = {}
     for fetch in reversed(record.fetches):
-        if fetch.outcome in _LOST or fetch.outcome == "PARTIAL":
+        if fetch.outcome == "PARTIAL" or _is_lost(record, fetch):
             break  # an unread response may be readable now
         if fetch.outcome in _HAS_COPY:
             found[fetch.started_ms] = fetch.last_modified
@@ -138,7 +142,8 @@ class RefreshReason:
         last_ms: its last fetch, Unix time.
         due_ms: when it is due by the policy; None: the policy gives no time.
         n_fetches: known fetches.
-        n_changes: changes that these have found.
+        n_content_changes: of these, those that found other content.
+        n_statement_changes: of these, those that found other statements.
         changes_per_day: estimated.
         claimed_ms: `lastmod` that claims a change since; None: none does.
     """
@@ -146,7 +151,8 @@ class RefreshReason:
     last_ms: int
     due_ms: int | None
     n_fetches: int
-    n_changes: int
+    n_content_changes: int
+    n_statement_changes: int
     changes_per_day: float
     claimed_ms: int | None
 
@@ -257,7 +263,8 @@ class RefreshPlanner:
     def _planned(self, record: UrlRecord) -> PlannedFetch:
         facts = self._reader.facts_of(record)
         due_ms, now_ms = self._due_ms(facts), self._now_ms
-        return planned_fetch(record, facts, self._options.failures, due_ms, now_ms)
+        end, rules = self._reader.end_of(facts), self._options.failures
+        return planned_fetch(record, facts, rules.gone_from_ms(end), due_ms, now_ms)
 
     def _due_ms(self, facts: UriFacts) -> int | None:
         """Return when a page is due by the policy; None if that gives no time."""
@@ -287,7 +294,7 @@ class RefreshPlanner:
 def planned_fetch(
     record: UrlRecord,
     facts: UriFacts,
-    rules: FailureRules,
+    gone_from_ms: int | None,
     due_ms: int | None,
     now_ms: int,
 ) -> PlannedFetch:
@@ -296,16 +303,18 @@ def planned_fetch(
     Args:
         record: of the page.
         facts: about it.
-        rules: for failures.
+        gone_from_ms: time from which one more 404 means that it is gone; None: never.
         due_ms: since when it is due; None if the policy gives no time.
         now_ms: Unix time.
     """
     depth = record.latest.get("depth", "0")
+    intervals = list(iter_intervals(facts))
     reason = RefreshReason(
         last_ms=last_fetched_ms(facts),
         due_ms=due_ms,
         n_fetches=len(facts.fetches),
-        n_changes=sum(each.is_changed for each in iter_intervals(facts)),
+        n_content_changes=sum(each.is_changed for each in intervals),
+        n_statement_changes=sum(each.has_new_statements for each in intervals),
         changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
         claimed_ms=stated_lastmod(facts, now_ms) if is_claimed(facts) else None,
     )
@@ -314,7 +323,7 @@ def planned_fetch(
         depth=min(int(depth), _MOST_DEPTH) if depth.isdecimal() else 0,
         parent=record.latest.get("parent", ""),
         change=_change_since(record.fetches[-1]),
-        task=refreshing_task(record, facts, rules),
+        task=refreshing_task(record, gone_from_ms),
         reason=reason,
         spider=_spider_of(record),
         before=tuple(map(_change_since, record.fetches[-_MOST_BEFORE - 1 : -1])),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
@@ -55,7 +54,6 @@ _FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
 _MAX_FAILED: Final = 100_000  # not named by a dataset so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files
 MAX_SAMPLES: Final = 20  # compared per dataset
-_MAX_PLACES: Final = 1000  # noted per dataset
 _COMPLETE_METHODS: Final = frozenset(
     {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
 )
@@ -338,13 +336,9 @@ class DatasetRegistry:
         form = blake2b(text.encode(), digest_size=8).hexdigest()
         if await self._store.get(dataset.name, DATASET, "noted") == form:
             return
-        first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
-        urls = dict.fromkeys(url for way in first for url in way.urls)
-        # Beyond the limit, the task names the dataset.
-        await self._store.gather(
-            self._store.put(url, SERVED, {dataset.name: ""})
-            for url in islice(urls, _MAX_PLACES)
-        )
+        # As many as the description has, which is stored, too.
+        urls = dict.fromkeys(url for way in dataset.ways for url in way.urls)
+        await self.files.add((dataset.name, url) for url in urls)
         await self._store.put(dataset.name, DATASET, {"noted": form})
 
     async def _take(

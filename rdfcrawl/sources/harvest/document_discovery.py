@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -14,7 +15,7 @@ from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SourceTask
+from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
     DumpPart,
@@ -25,7 +26,7 @@ from rdfcrawl.core.tasks import (
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import DCAT_US, OAI_PMH, VOID
+from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
@@ -79,6 +80,8 @@ class FoundSources:
 
     def _is_wanted(self, record: Record) -> bool:
         """Return whether a record is still wanted, or was named by the operator."""
+        if _is_offer(record):
+            return DATASETS in self._wanted
         if record.kind is not Kind.CUSTOM:
             return record.kind is Kind.PAGE or record.kind in self._wanted
         task = read_task(record)
@@ -92,6 +95,12 @@ class FoundSources:
         if isinstance(task, SourceTask | RevisitedPage):
             record = replace(record, task=replace(task, run=self._run))
         return FollowUp(record, change=f"run {self._run}")
+
+
+def _is_offer(record: Record) -> bool:
+    """Return whether a sitemap is read only for the datasets in it."""
+    payload = record.task.payload if isinstance(record.task, SourceTask) else None
+    return isinstance(payload, SitemapTask) and payload.only_datasets
 
 
 _MAX_ENDPOINTS: Final = 100_000  # named by the operator
@@ -131,6 +140,7 @@ class DocumentDiscovery:
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
             is_shown = is_shown or document.reading.format is formats.OAI_PMH
+            is_shown = is_shown or self._sources.may_be_list(document)
             if is_shown or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
@@ -175,6 +185,8 @@ class DocumentDiscovery:
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
         discovery = self._sites.of_source(document.record)
+        if document.n_quads and _is_offer(document.record):
+            await self._found.note([FollowUp(document.record)])
         lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
         if lost and document.record.kind is Kind.SITEMAP:  # not harvested
             n_faults = len(document.faults)
@@ -299,7 +311,8 @@ class SiteOffers:
         wanted = context.arguments.harvest
         self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
         self._wants_sitemaps = Kind.SITEMAP in wanted
-        self.wants_any = bool(self._paths) or self._wants_sitemaps
+        self._wants_lists = Kind.RESOURCESYNC in wanted
+        self.wants_any = bool(self._paths or self._wants_sitemaps or self._wants_lists)
         self._known: set[str] = set()
 
     def find(self, document: Document) -> Discovery:
@@ -337,6 +350,12 @@ class SiteOffers:
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=depth, parent=record.url)
             follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
+        if self._wants_lists and not record.depth:  # the operator has named the site
+            from rdfcrawl.sources.harvest.resourcesync import described_at
+
+            root = described_at(origin, self._run)
+            root = replace(root, depth=depth, parent=record.url)
+            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
         return found(*follow_ups)
 
 
@@ -348,6 +367,18 @@ def _catalog(path: str, record: Record, depth: int, run: int) -> FollowUp:
 
 LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
 _HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
+
+
+_find_list: Final = re.compile(
+    rb"<(?:[\w.-]{1,32}:)?(?:urlset|sitemapindex|rss|feed)[\s>]"
+).search
+_LIST_BYTES: Final = 1024
+
+
+def _is_list(document: Document) -> bool:
+    """Return whether a document begins like a sitemap or feed."""
+    is_page = "html" in document.media_type
+    return not is_page and bool(_find_list(head_of(document.response, _LIST_BYTES)))
 
 
 class RecognizedSources:
@@ -380,7 +411,14 @@ class RecognizedSources:
             )
             if not is_taken:
                 follow_ups.append(FollowUp(record))
-        return found(*follow_ups)
+        if is_feed := self.may_be_list(document) and _is_list(document):
+            record = Record(document.url, Kind.SITEMAP, depth, document.url, task=task)
+            follow_ups.append(FollowUp(record, urgency=Urgency.SOON))
+        return replace(found(*follow_ups), is_excused=is_feed)
+
+    def may_be_list(self, document: Document) -> bool:
+        """Return whether a document is a seed, which may be a sitemap or feed."""
+        return Kind.SITEMAP in self._wanted and not document.record.depth
 
     def _repositories(self, document: Document) -> list[FollowUp]:
         """Return the first record of a repository, if it is wanted or a seed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
@@ -34,6 +35,7 @@ _NAMES: Final = "datasets asked again"  # of the crawl: name -> depth of its dat
 MAX_GRAPHS_CHARS: Final = 2048  # of the graphs in a task, which has other parts
 _MAX_SOURCES: Final = 20  # describing documents of one dataset
 _MAX_NAMES: Final = 100_000
+_MAX_DECODED: Final = 8  # in memory, of some MB at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,11 @@ class KnownDataset:
         return next((each for each in declared if each), Slicing.CBD)
 
 
+@lru_cache(_MAX_DECODED)  # each of its many files is looked up
+def _decoded(text: str) -> KnownDataset:
+    return decode(text, KnownDataset)
+
+
 class KnownDatasets:
     """The descriptions of the datasets of a crawl, shared by all workers."""
 
@@ -82,7 +89,7 @@ class KnownDatasets:
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
         text = await self._store.get(name, DATASET, "known")
-        return decode(text, KnownDataset) if text else None
+        return _decoded(text) if text else None
 
     async def add(self, dataset: KnownDataset, source: str) -> KnownDataset:
         """Add the description by a document; return the merged description."""

@@ -141,6 +141,13 @@ def _is_owed(fetch: PageFetch | None) -> bool:
     return fetch is not None and (fetch.is_doubtful or _is_tried(fetch))
 
 
+def _is_in_doubt(fetch: PageFetch | None) -> bool:
+    """Return whether a page that is no longer listed may still have statements."""
+    return (
+        fetch is not None and _is_owed(fetch) and (fetch.has_copy or fetch.is_doubtful)
+    )
+
+
 def merge_claims(
     claim: ListedPageClaim, before: ListedPageClaim | None, now_secs: int
 ) -> ListedPageClaim:
@@ -314,7 +321,7 @@ class ListedPages:
             old = [
                 url
                 for url, claim in group.items()
-                if claim.run < since_run and not _is_owed(fetches[url])
+                if claim.run < since_run and not _is_in_doubt(fetches[url])
             ]
             await self._store.drop(listing.key, _LISTED, old)
             for url in sorted(group.keys() - set(old)):

@@ -7,6 +7,7 @@ its site keeps the digest of the URL and a `PageFetch`, about 160 bytes.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -19,6 +20,7 @@ from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, ListedPage, PortalFile, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.last_copies import has_end_tag
+from rdfcrawl.uri import fingerprint
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class PageFetch:
         has_copy: statements of the page are stored.
         is_doubtful: the next run requests the page once more: it has no statements,
             or is cut, or is unchanged in spite of a new date in the sitemap.
+        since_secs: time of the first request of a portal's file that got the present
+            content; -1: as before, 0: unknown.
     """
 
     run: int
@@ -55,6 +59,17 @@ class PageFetch:
     read_at: str = ""
     has_copy: bool = False
     is_doubtful: bool = False
+    since_secs: int = 0
+
+    def is_fresh(self, url: str, now_secs: int, most_secs: int) -> bool:
+        """Return whether a file need not be requested, as it changes rarely.
+
+        That is so for a tenth of the time for which it had not changed (RFC 9111
+        4.2.2), half as much more or less by its URL.
+        """
+        share = (fingerprint(url) % 100 + 50) / 1000
+        age_secs = share * max(self.secs - self.since_secs, 0) if self.since_secs else 0
+        return now_secs - self.secs < min(age_secs, most_secs)
 
 
 class PageFetches:
@@ -65,6 +80,7 @@ class PageFetches:
         # URL -> fetch, status, and whether the next fetch must be unconditional
         self._noted: dict[str, tuple[PageFetch, int, bool]] = {}
         self._forgotten: set[str] = set()
+        self._usual = UsualPages()
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a page of an earlier run; None for others.
@@ -124,19 +140,24 @@ class PageFetches:
         is_fetched = is_fetched and not (
             document.response.is_partial or _is_redirect(status)
         )
+        secs = document.response.started_ms // 1000
+        is_same = status == 304 or document.has_same_statements or not is_fetched
         fetch = PageFetch(
             task.run,
-            document.response.started_ms // 1000,
+            secs,
             task.lastmod,
             n_failures=0 if is_fetched else 1,
             has_copy=bool(document.n_quads),  # also if it is unchanged
-            is_doubtful=_is_doubtful(document),
+            is_doubtful=_is_doubtful(document, self._usual),
+            since_secs=(-1 if is_same else secs) if isinstance(task, PortalFile) else 0,
         )
         url = _listed_url(record)
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
-        is_unclear = fetch.is_doubtful and not (status == 304 or document.is_unchanged)
+        is_unclear = fetch.is_doubtful and not (
+            status == 304 or document.has_same_statements
+        )
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
@@ -201,6 +222,8 @@ def shortfall_of(document: Document) -> str:
     return "cut" if document.is_partial else ""
 
 
+_LEAST: Final = 10  # different pages that are usual for a site
+_MAX_SITES: Final = 10_000  # in memory
 _SMALL_BYTES: Final = 2048  # a page without content, such as an error message
 
 
@@ -216,16 +239,48 @@ def _is_once_more(fetch: PageFetch, last: PageFetch, status: int) -> bool:
     return last.has_copy or bool(last.n_failures)
 
 
-def _is_doubtful(document: Document) -> bool:
+def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     """Return whether a fetched page may be another one when it is requested again."""
     response = document.response
-    if document.status == 304 or document.is_unchanged:
+    if document.status == 304 or document.has_same_statements:
         return True  # if its date is a new one
-    is_page = document.reading.format is HTML
-    if document.n_quads:
-        return document.is_partial or (is_page and not has_end_tag(response))
-    is_small = is_page and response.n_bytes < _SMALL_BYTES
-    return 200 <= document.status < 300 and (is_small or bool(document.faults))
+    if document.n_quads and document.is_partial:
+        return True
+    if not 200 <= document.status < 300:
+        return False
+    if document.reading.format is not HTML:
+        return bool(document.faults) and not document.n_quads
+    is_small = response.n_bytes < _SMALL_BYTES
+    is_odd = not has_end_tag(response) if document.n_quads else is_small
+    if document.faults and not document.n_quads:
+        return True
+    return usual.is_exception(document, is_odd=is_odd)
+
+
+class UsualPages:
+    """Which pages of a site look like all others, in this worker.
+
+    A page without its end tag, or a small one without statements, may be an error that
+    has status 200, unless most pages of its site are like that and differ.
+    """
+
+    def __init__(self) -> None:
+        self._n_pages: Counter[str] = Counter()
+        self._odd: dict[str, Counter[bytes]] = {}
+
+    def is_exception(self, document: Document, *, is_odd: bool) -> bool:
+        """Return whether a page is odd and the others of its site are not."""
+        site = site_of(document.url)
+        if len(self._n_pages) > _MAX_SITES:
+            self._n_pages.clear()
+            self._odd.clear()
+        self._n_pages[site] += 1
+        if not is_odd:
+            return False
+        odd = self._odd.setdefault(site, Counter())
+        digest = blake2b(document.response.body or b"", digest_size=_KEY_BYTES).digest()
+        odd[digest if len(odd) < _LEAST else b""] += 1
+        return len(odd) < _LEAST or 2 * odd.total() < self._n_pages[site]
 
 
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:
@@ -240,6 +295,8 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
     """Return a fetch merged with the last one."""
     if last is None:
         return fetch
+    if fetch.since_secs < 0:
+        fetch = replace(fetch, since_secs=last.since_secs)
     if fetch.is_doubtful and last.run < fetch.run:
         fetch = replace(fetch, is_doubtful=_is_once_more(fetch, last, status))
     if status == 304:

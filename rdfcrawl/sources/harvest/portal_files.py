@@ -171,8 +171,8 @@ def _is_due(claim: FileClaim, fetch: PageFetch | None, policy: RevisitPolicy) ->
     if fetch is None or fetch.run == policy.run or claim.since > fetch.run:
         return True
     has_validators = bool(fetch.etag or fetch.last_modified)
-    if has_validators and not (claim.is_stated or claim.is_page):
-        return True  # a 304 has no body
+    if has_validators and not (claim.is_stated or claim.is_page):  # a 304 has no body
+        return not fetch.is_fresh(claim.url, policy.now_secs, policy.after_secs)
     is_settled = claim.is_stated and not fetch.n_failures
     every = ChangeFrequency.NEVER if is_settled else None
     listed = ListedPageClaim(policy.run, 0, claim.lastmod, every, since=claim.since)

@@ -55,6 +55,7 @@ from rdfcrawl.sources.harvest.sitemap_reading import (
     SitemapReading,
     SitemapState,
     key_of,
+    likely_first,
 )
 from rdfcrawl.sources.sitemaps.description import describe_dataset, describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
@@ -66,7 +67,7 @@ from rdfcrawl.uri.hosts import origin_of, site_of
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread
 _MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
-_MAX_OFFERED: Final = 3  # sitemaps of a host that are read for datasets
+_MAX_OFFERED: Final = 3  # sitemaps of a host that are read for datasets, with indexes
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -149,7 +150,7 @@ class SitemapHarvester(Harvester):
         is_guessed = not (urls or task.only_datasets)
         guesses = [f"{origin}/sitemap.xml"] if is_guessed else []
         if task.only_datasets:
-            urls = urls[:_MAX_OFFERED]
+            urls = likely_first(urls)[:_MAX_OFFERED]
         urls = urls or guesses.copy()
         instead = [x.record.url for x in robots_instead(response.document)]
         site = site_of(origin)
@@ -163,8 +164,10 @@ class SitemapHarvester(Harvester):
         await self._checks.mark_robots_read(site, [*urls, *instead])
         await self._budgeted.expect(urls, named)
         await self._budgeted.mark_robots_read(response.record.url, named)
+        n_below = _MAX_OFFERED - len(urls) if task.only_datasets else 0
         for url in urls:
-            child = replace(named, is_guess=url in guesses)
+            child = replace(named, is_guess=url in guesses, n_below=n_below)
+            n_below = 0
             response.follow_ups.append(_sitemap(response.document, url, child))
         await self._checks.mark_read(response.record.url, [site], response)
 
@@ -243,6 +246,10 @@ class SitemapHarvester(Harvester):
         Datasets come first, so that a listed file of a dataset is fetched as a dump.
         """
         response, hosts = reading.response, reading.task.robots_hosts
+        if reading.task.only_datasets and reading.sitemaps:
+            known = await self._parts.named_by(reading.key)
+            reading.choose_sitemaps(known)
+            await self._list_sitemaps(reading)
         await reading.foreign.settle()
         if reading.datasets:
             await reading.foreign.names()
@@ -280,7 +287,7 @@ class SitemapHarvester(Harvester):
                 not reading.document.is_nofollow
             ):  # otherwise its URIs are not requested
                 reading.datasets.append(item)
-        if reading.sitemaps:
+        if reading.sitemaps and not reading.task.only_datasets:
             await self._list_sitemaps(reading)
         await self._pages.keep(listing, reading.claims)
 
@@ -350,6 +357,8 @@ class SitemapHarvester(Harvester):
     ) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
         if reading.task.only_datasets:
+            if entry.is_sitemap and is_own and reading.task.n_below:
+                reading.sitemaps.append((entry, is_own))
             return
         if not is_own and not reading.may_consent(entry.url):
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")

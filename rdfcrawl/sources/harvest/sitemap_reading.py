@@ -6,7 +6,8 @@ reliable dates.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -137,6 +138,10 @@ class SitemapParts:
             await self._forget(key)  # it was gone, and so is its state
         await self._store.put(index, _PARTS, {url: f"{self._run} {key}"})
 
+    async def named_by(self, index: str) -> set[str]:
+        """Return the sitemaps of an index that were read, in this run or before."""
+        return {url async for url, _ in self._store.entries(index, _PARTS)}
+
     async def gone(self, index: str, since_run: int) -> AsyncIterator[GonePart]:
         """Yield the sitemaps that a completely read index no longer names."""
         async for url, text in self._store.entries(index, _PARTS):
@@ -199,6 +204,15 @@ class SitemapReading:
         final = self.document.response.requested[-1]
         return may_list(url, final, self.task.robots_hosts) or trust.covers(url)
 
+    def choose_sitemaps(self, known: Collection[str]) -> None:
+        """Keep only those of the listed sitemaps that are likely to have datasets.
+
+        Those of earlier runs are kept, as their datasets are known.
+        """
+        listed = {entry.url: (entry, is_own) for entry, is_own in self.sitemaps}
+        likely = sorted(likely_first([*listed]), key=lambda url: url not in known)
+        self.sitemaps = [listed[url] for url in likely[: self.task.n_below]]
+
     def may_consent(self, url: str) -> bool:
         """Return whether the site of a URL could consent by a robots.txt."""
         return self.task.wants_entries and is_of_web(url)
@@ -217,6 +231,25 @@ class SitemapReading:
             since_run=before.since_run,
             is_pinged=bool(self.task.ping),
         )
+
+
+_hints_at_data = re.compile(
+    r"semantic|dataset|void|dump|rdf|lod|linked|\b(?:data|sc|sw)\b", re.IGNORECASE
+).search
+
+
+def likely_first(sitemaps: Sequence[str]) -> list[str]:
+    """Return sitemaps, first those that are likely to describe datasets.
+
+    These are indexes and sitemaps whose names say so; then the first and the last one.
+
+    >>> likely_first(["http://a.example/1", "http://a.example/2", "http://a.example/3"])
+    ['http://a.example/1', 'http://a.example/3', 'http://a.example/2']
+    """
+    paths = {url: url.partition("://")[2].partition("/")[2] for url in sitemaps}
+    hinted = [url for url in sitemaps if _hints_at_data(paths[url])]
+    indexes = [url for url in sitemaps if "index" in paths[url]]
+    return list(dict.fromkeys([*hinted, *indexes, *sitemaps[:1], *sitemaps[::-1]]))
 
 
 def key_of(url: str, task: SitemapTask) -> str:

@@ -8,10 +8,10 @@ import pytest
 
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
-from rdfcrawl.rdf.fingerprints import fingerprint_text
+from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
 from tests.support.measuring import iter_coverage
 
-MINIMA = tuple(range(64))
+DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def page(
@@ -73,10 +73,10 @@ def test_greatest_priority_of_several_sitemaps_counts() -> None:
 
 def test_sketches_redirects_and_canonical_links_are_used() -> None:
     """If contents are known, then near-duplicates and redirects are clusters, too."""
-    near = (9999, *MINIMA[1:])
+    near = "B" + DIGITS[1:]
     contents = {
-        "a": PageContent(minima=MINIMA, canonical="bb"),
-        "bb": PageContent(minima=near),
+        "a": PageContent(sketch=read_sketch(DIGITS), canonical="bb"),
+        "bb": PageContent(sketch=read_sketch(near)),
         "c": PageContent(redirects_to=("d", "elsewhere")),
     }
     pages = (page("a"), page("bb"), page("c", status="REDIRECTED"), page("d"))
@@ -109,17 +109,17 @@ def test_copies_of_missed_content_are_those_that_clusters_have_not() -> None:
     Not of pages that represent the other, of redirects, and of what is listed; and what
     was not read, or is in the same cluster, is no copy.
     """
-    less = (*range(900, 910), *MINIMA[10:])
-    other = tuple(range(500, 564))
+    less = read_sketch(DIGITS[9::-1] + DIGITS[10:])
+    other = DIGITS[::-1]
     contents = {
-        "p?listed": PageContent(minima=MINIMA),
-        "p": PageContent(minima=less),
-        "q": PageContent(minima=less),
+        "p?listed": PageContent(sketch=read_sketch(DIGITS)),
+        "p": PageContent(sketch=less),
+        "q": PageContent(sketch=less),
         "long": PageContent(canonical="s"),
         "lost": PageContent(canonical="gone"),
-        "one": PageContent(minima=other),
-        "other": PageContent(minima=(*other[:50], *range(14))),
-        "moved": PageContent(minima=less, redirects_to=("q",)),
+        "one": PageContent(sketch=read_sketch(other)),
+        "other": PageContent(sketch=read_sketch(other[:50] + "A" * 14)),
+        "moved": PageContent(sketch=less, redirects_to=("q",)),
     }
     pages = (
         page("p?listed", "1", is_listed=True),
@@ -168,7 +168,7 @@ def test_equal_few_words_of_a_host_are_error_pages() -> None:
     pages[said[0]] = replace(pages[said[0]], is_error_page=True)
     sizes = dict.fromkeys(texts, 42) | dict.fromkeys(long, 43)
     contents = {
-        url: PageContent(minima=(n,) * 64, n_shingles=sizes[url])
+        url: PageContent(sketch=read_sketch(DIGITS[n] * 64), n_shingles=sizes[url])
         for n, url in enumerate(texts)
     }
     found = {
@@ -185,11 +185,11 @@ def test_parts_of_longer_pages_are_told() -> None:
 
     def half(n: int, canonical: str = "") -> PageContent:
         """Return half a content: a resemblance of 1/2, and 40 of 80 shingles."""
-        minima = (*MINIMA[:32], *range(100 * n, 100 * n + 32))
-        return PageContent(minima=minima, n_shingles=40, canonical=canonical)
+        sketch = read_sketch(DIGITS[:33] + DIGITS[n] * 31)
+        return PageContent(sketch=sketch, n_shingles=40, canonical=canonical)
 
     contents = {
-        "whole": PageContent(minima=MINIMA, n_shingles=80),
+        "whole": PageContent(sketch=read_sketch(DIGITS), n_shingles=80),
         "part": half(1),
         "listed": half(2),
         "named": half(3, "whole"),

@@ -140,11 +140,12 @@ def test_refetches_by_hand(report: CrawlReport) -> None:
     """If a URL is the specification's example, then the lastmod table says so."""
     assert table(report, "lastmod").rows[0] == (
         *("a.example", 3, 1, 1, 0, MeasuredRatio(0, 1), MeasuredRatio(0, 1)),
+        *(MeasuredRatio(1, 1), MeasuredRatio(0, 1), 0),
     )
     # It changed in the middle of the second day.
     assert table(report, "copies").rows[0] == (
         *("all sites", 3, 1, MeasuredRatio(2, 3), MeasuredRatio(43_200, 3)),
-        MeasuredRatio(2.5, 3),
+        *(MeasuredRatio(2.5, 3), 0, MeasuredRatio(3, 3)),
     )
 
 

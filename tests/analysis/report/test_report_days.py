@@ -354,7 +354,7 @@ def test_lastmods_are_judged(days: DaysReport) -> None:
         n_both = sum(changed and claimed for _, changed, claimed in last)
         row = days.tables["lastmod"][each.domain]
         assert (row["refetches"], row["claimed"]) == (len(last), n_claimed)
-        assert (row["changed"], row["both"]) == (n_changed, n_both)
+        assert (row["content changed"], row["both"]) == (n_changed, n_both)
         assert ratio(row["precision"]) == (n_both, n_claimed)
         assert ratio(row["recall"]) == (n_both, n_changed)
         assert 0 < n_changed < len(last)
@@ -365,7 +365,7 @@ def test_copies_are_judged(days: DaysReport) -> None:
     for each in days.sites:
         changed = [is_changed for _, is_changed, _ in each.intervals()]
         row = days.tables["copies"][each.domain]
-        assert row["found a change"] == sum(changed)
+        assert row["content changed"] == sum(changed)
         assert ratio(row["fresh"]) == (len(changed) - sum(changed), len(changed))
 
 

@@ -250,7 +250,10 @@ def test_latest_values_changes_and_spelling(tmp_path: Path) -> None:
         assert database.find("nothing") is None
     assert record.requested_url == odd
     assert record.latest["etag"] == '"4"'
-    assert found["http://a.example/y"].latest == {"redirect": "http://a.example/z"}
+    assert found["http://a.example/y"].latest == {
+        "redirect": "http://a.example/z",
+        "seed": "true",
+    }
     assert found["http://a.example/s"].is_sitemap
     assert not found["http://a.example/t"].is_sitemap
 

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
-    SitemapOrigin,
     UriFacts,
     UriFetch,
     UriListing,
@@ -189,11 +188,13 @@ def test_facts_of_measures(tmp_path: Path) -> None:
             domain="a.example",
             url=page,
             first_linked_ms=T0 + 2,
+            is_led_to=True,
             listings=(listing,),
             claims=(
                 LastmodClaim(read_ms=T0 + 1, lastmod_ms=new_year),
                 LastmodClaim(read_ms=T0 + 20, lastmod_ms=new_year + 86_400_000),
             ),
+            dated_by=child,
             fetches=(
                 UriFetch(
                     started_ms=T0 + 3,
@@ -217,7 +218,6 @@ def test_facts_of_measures(tmp_path: Path) -> None:
     lists = {each.url: each for each in sitemaps}
     assert list(lists) == [child, index]
     assert lists[index].is_index
-    assert {each.found_by for each in sitemaps} == {SitemapOrigin.ROBOTS}
     assert {each.format for each in sitemaps} == {"xml"}
     first, same, last = lists[child].readings
     assert [x.started_ms - T0 for x in (first, same, last)] == [1, 9, 20]

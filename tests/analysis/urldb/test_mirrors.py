@@ -163,7 +163,7 @@ def test_clusters_are_those_of_one_domain(tmp_path: Path, seed: int) -> None:
             ContentPrint(
                 url=each.url,
                 text_hash=facts["textHash"],
-                minima=read_sketch(facts["sketch"]),
+                sketch=read_sketch(facts["sketch"]),
             )
         )
     found, _ = mirrors(tmp_path, events)

@@ -122,7 +122,7 @@ def test_bodies_and_contents_have_hashes(
     shown = hashlib.sha256(WORDS.encode()).hexdigest()[:32]
     assert fact(result, page, "textHash") == shown
     assert fact(result, page, "sketch") == fingerprint_text(WORDS).sketch
-    assert len(set(read_sketch(fact(result, page, "sketch")))) == 3  # shingles
+    assert read_sketch(fact(result, page, "sketch")).n_listed == 3  # shingles
     same = fact(result, data, "textHash")
     assert same == fact(result, copy, "textHash")
     assert fact(result, data, "contentHash") != fact(result, copy, "contentHash")

@@ -415,3 +415,13 @@ def test_bodies_of_documents_that_failed_are_let_go(
     assert server.targets.count("/a") == 2
     # A later try has made it good, so that it is no own fault.
     assert not {name for name in result.statistics if name.startswith("own_fault/")}
+
+
+def test_settings_have_their_defaults(commands: Commands) -> None:
+    """If a setting is not set, then `scrapy settings` prints the default of ours."""
+    for words, value in (
+        (("--getint", "HOST_LAST_WAIT_SECS"), "600"),
+        (("--get", "PROVENANCE", "-sPROVENANCE=elsewhere"), "elsewhere"),
+        (("--get", "NO_SETTING"), "None"),
+    ):
+        assert commands.start("settings", *words).wait().stderr.split() == [value]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
-from tests.conftest import LOOPBACK_NETS
 from tests.crawl.sources.test_refresh import AgingSite, refresh
 from tests.crawl.sources.test_revisits import entry, said
+from tests.support.later_commands import DAY_SECS, run_later
 from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
@@ -16,15 +14,6 @@ if TYPE_CHECKING:
 
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
-
-_LATER = """
-import sys, time
-now, now_ns = time.time, time.time_ns
-time.time = lambda: now() + {secs}
-time.time_ns = lambda: now_ns() + {secs} * 10**9
-from scrapy.cmdline import execute
-execute(["scrapy", *sys.argv[1:]])
-"""
 
 
 def dated(site: AgingSite, what: str, lastmod: str) -> str:
@@ -36,19 +25,8 @@ def dated(site: AgingSite, what: str, lastmod: str) -> str:
 
 def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
     """Crawl a site with a clock that is ahead by some seconds."""
-    settings = {
-        "CRAWL_DIR": folder,
-        "DOWNLOAD_DELAY": 0,
-        "GUARD_ALLOW_NETS": LOOPBACK_NETS,
-        "CONTACT_REQUIRED": False,
-        "DESCRIBE": "off",
-    }
-    given = [f"-s{name}={value}" for name, value in settings.items()]
-    words = ["crawl", "sitemap", f"-asites={site.at('/')}", *given]
-    code = _LATER.format(secs=secs)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, check=False
-    )
+    words = ["crawl", "sitemap", f"-asites={site.at('/')}"]
+    done = run_later(secs, *words, folder=folder)
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -83,7 +61,7 @@ def test_time_that_was_far_ahead_is_not_followed(
     site = AgingSite(loopback, "127.96.9.2")
     dated(site, "first", "2024-01-01")
     folder = commands.folder()
-    crawl_later(site, folder, 3 * 86_400)
+    crawl_later(site, folder, 3 * DAY_SECS)
     result = site.crawl(commands, folder=folder)
     assert result.code == 0
     assert (

@@ -49,7 +49,7 @@ def check_same(first: CrawlResult, second: CrawlResult) -> None:
     assert counts["document/same"] == compared(second, "same") > 0
     assert counts["document/status/unchanged"] >= counts["document/same"]
     assert counts["document/changed"] == counts["document/quads"] == 0
-    assert f"{counts['document/same']:,} fetched but equal" in second.stderr
+    assert f"{counts['document/same']:,} with equal statements" in second.stderr
     assert latest(second) == latest(first)
     stored = "?a rc:comparedToLast 'same' ; sq:approxNumberOfTriples ?x ."
     assert set(second.ask(stored)) == {"0"}
@@ -104,7 +104,7 @@ def test_site_of_which_one_page_changed(commands: Commands, loopback: Loopback) 
     # The list itself has other dates.
     assert result.statistics["document/changed"] == 2
     assert result.statistics["document/same"] == 2
-    assert "2 changed, 2 fetched but equal" in result.stderr
+    assert "2 with new statements, 2 with equal statements" in result.stderr
     assert b'"other"' in latest(result)[site.at("/page/2")]
     with LogComparison(
         CrawlLog(result.folder), find_start(result.folder, None)

@@ -64,7 +64,7 @@ def clusters(result: CrawlResult, urls: set[str]) -> set[frozenset[str]]:
         ContentPrint(
             url=row["url"].value,
             text_hash=row["text"].value,
-            minima=read_sketch(row["sketch"].value),
+            sketch=read_sketch(row["sketch"].value),
         )
         for row in rows
         if row["url"].value in urls

@@ -160,6 +160,38 @@ def test_each_document_of_a_dataset_has_an_owner(
     assert fourth.statuses(backup).count("DELETED") == 1
 
 
+def test_datasets_of_many_files_own_each_of_them(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset has thousands of files, then each stays while any dataset has it."""
+    site = DatasetSite(loopback, "127.20.8.16")
+    names = [f"file{n}" for n in range(1_060)]
+    for name in names:
+        site.dump(name, "first", is_tagged=False)
+
+    def describe(**files: list[str]) -> None:
+        rows = "".join(
+            f"<{site.at(f'/{name}')}> a <http://rdfs.org/ns/void#Dataset> ."
+            f"<{site.at(f'/{name}')}> <http://rdfs.org/ns/void#dataDump> "
+            + ", ".join(f"<{site.at(f'/{x}.nt')}>" for x in some)
+            + " ."
+            for name, some in files.items()
+        )
+        site.tagged("/void", rows.encode())
+
+    def crawl() -> set[str]:
+        result = commands.crawl([site.at("/void")], folder=folder)
+        return {*site.texts(result)}
+
+    folder = commands.folder()
+    describe(large=names, other=names[1_010:])
+    assert crawl() == {*names}
+    describe(large=names[:1_005], other=names[1_030:])
+    n_asked = len(site.asked())
+    assert crawl() == {*names[:1_005], *names[1_030:]}
+    assert site.asked_since(n_asked) == ["/void"]
+
+
 def test_found_sources_are_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:

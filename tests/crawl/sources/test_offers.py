@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.sitemap_sites import urlset
+from tests.support.sitemap_sites import index, urlset
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer, Reply
@@ -41,6 +41,20 @@ def site(loopback: Loopback) -> RawServer:
     return site
 
 
+def offer_in_index(
+    site: RawServer, loopback: Loopback, name: str, *others: str
+) -> None:
+    """Let robots.txt name an index, which lists the sitemap among others."""
+    entries = [f"<loc>{site.url(x)}</loc>" for x in (*others[:-1], name, *others[-1:])]
+    site.pages["/index.xml"] = loopback.response(index(entries), "application/xml")
+    site.pages[name] = site.pages["/s.xml"]
+    robots = f"Sitemap: {site.url('/index.xml')}\n".encode()
+    site.pages["/robots.txt"] = loopback.response(robots)
+    for other in others:
+        pages = urlset([site.url(f"/r/{n}") for n in range(N_PAGES)])
+        site.pages[other] = loopback.response(pages, "application/xml")
+
+
 @pytest.fixture
 def seed(loopback: Loopback, site: RawServer) -> str:
     """Return a document of another host with links to all pages of the site."""
@@ -68,6 +82,37 @@ def test_dump_is_fetched_in_place_of_the_pages_that_led_to_it(
     assert {"/dump.ttl", "/r/5"} <= {*site.targets}
     assert len(site.targets) <= 5
     assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("/semantic.xml", [f"/pages{n}.xml" for n in range(300)]),
+        ("/last.xml", ["/first.xml"]),
+        ("/only.xml", []),
+    ],
+)
+def test_sitemap_in_an_index_leads_to_the_dump(
+    commands: Commands,
+    site: RawServer,
+    seed: str,
+    loopback: Loopback,
+    name: str,
+    others: list[str],
+) -> None:
+    """If an index lists the sitemap of a dump, then a host takes five requests, too.
+
+    A later run requests the same sitemaps, and the dump if it may have changed.
+    """
+    offer_in_index(site, loopback, name, *others)
+    folder = commands.folder()
+    for _ in range(2):
+        n_asked = len(site.targets)
+        result = commands.crawl([seed], folder=folder, REVISIT_SECS=0)
+        assert result.code == 0, result.stderr
+        assert len(site.targets[n_asked:]) <= 5, site.targets[n_asked:]
+        assert {name, "/dump.ttl"} <= {*site.targets[n_asked:]}
+        assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
 
 
 def test_pages_are_fetched_if_the_dump_fails(

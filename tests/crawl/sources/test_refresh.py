@@ -274,3 +274,103 @@ def test_refresh_goes_on_without_the_old_frontier(
     result = commands.crawl(folder=folder)
     assert said(result) == dict.fromkeys(pages, "second")
     assert sorted(site.asked()[n_asked:]) == ["/0", "/1", "/2"]
+
+
+def redirect_all(
+    site: AgingSite, loopback: Loopback, targets: dict[tuple[str, str], str]
+) -> None:
+    """Redirect pages, each in the way that its name says."""
+    for (name, group), target in targets.items():
+        status = name if name.isdecimal() else "301"
+        reply = loopback.response(status=f"{status} Moved", Location=target)
+        if name == "meta":
+            page = f"<html><head><meta http-equiv=refresh content='0; url={target}'>"
+            reply = loopback.response(page.encode(), "text/html")
+        elif name == "canonical":
+            link = f'<{target}>; rel="canonical"'
+            body = f"<> <{SAYS}> '{name}' .".encode()
+            reply = loopback.response(body, "text/turtle", Link=link)
+        site.server.pages[f"/{name}/{group}"] = reply
+
+
+def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page redirects, then its statements stay until those of the target are read.
+
+    So they stay if the target fails, is excluded, leads back, is empty, wants a login
+    or is the front page, and go once it is read, or has been missing for long enough.
+    """
+    site, other, third = (AgingSite(loopback, f"127.96.6.{n}") for n in (1, 2, 3))
+    form = f"<html><body><p property='{SAYS}'>login</p></body></html>".encode()
+    for host in (other, third):
+        host.put("/robots.txt", b"User-agent: *\nDisallow: /no/", "text/plain")
+        for path in ("/", "/login?next=%2Fd"):
+            host.put(path, form, "text/html")
+    other.leads("/hop", third.says("/end", "end"))
+    other.leads("/hop500", third.fails("/500", "500 Internal Server Error"))
+    other.leads("/back", site.at("/loop/linked"))
+    other.put("/empty", b"", "text/turtle")
+    read = {
+        **{str(n): other.says(f"/{n}", "there") for n in (301, 302, 303, 307, 308)},
+        "chain": third.at("/end"),
+        "meta": other.says("/meta", "there"),
+        "gone": "",
+    }
+    kept = {
+        "late": other.fails("/late", "503 Service Unavailable"),
+        "lost": other.fails("/lost", "404 Not Found"),
+        "dead": "http://127.96.6.9:9/dead",
+        "excluded": other.says("/no/1", "there"),
+        "broken": other.at("/hop500"),
+        "loop": other.at("/back"),
+        "empty": other.at("/empty"),
+        "wall": other.at("/login?next=%2Fd"),
+        "front": third.at("/"),
+        "cut": other.at("/cut"),
+        "canonical": other.at("/"),
+        "own": site.fails("/own500", "500 Internal Server Error"),
+    }
+    cut = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nContent-Length: 9\r\n\r\n<>"
+    other.server.pages["/cut"] = [cut, None]
+    groups = ("linked", "seed")
+    pages = {
+        (x, y): site.says(f"/{x}/{y}", x) for x in {**read, **kept} for y in groups
+    }
+    links = "".join(f"<> <urn:x:to> <{url}> ." for url in pages.values())
+    seeds = [url for (_, group), url in pages.items() if group == "seed"]
+    folder = commands.folder()
+    first = commands.crawl([site.tagged("/", links.encode()), *seeds], folder=folder)
+    assert said(first) == {url: name for (name, _), url in pages.items()}
+    targets = {**read, **kept, "chain": other.at("/hop"), "gone": other.at("/410")}
+    redirect_all(site, loopback, {each: targets[each[0]] for each in pages})
+    other.fails("/410", "410 Gone")
+    given: dict[str, Any] = {
+        "REFRESH_RETRY_SECS": 0,
+        "REFRESH_GONE_SECS": 0,
+        "REFRESH_GONE_TRIES": 4,
+    }
+    moved = {url: "there" for url in read.values() if url} | {third.at("/end"): "end"}
+    stays = {url: name for (name, _), url in pages.items() if name in kept}
+    for _ in range(2):
+        assert refresh(commands, folder, **given).code == 0
+        result = commands.crawl(folder=folder, RETRY_TIMES=0)
+        assert {url: x for url, x in said(result).items() if x != "login"} == (
+            moved | stays
+        )
+    other.says("/late", "late")
+    other.says("/empty", "late")
+    third.says("/500", "late")
+    assert refresh(commands, folder, **given).code == 0
+    result = commands.crawl(folder=folder, RETRY_TIMES=0)
+    moved |= dict.fromkeys(
+        (other.at("/late"), other.at("/empty"), third.at("/500")), "late"
+    )
+    moved |= dict.fromkeys((kept["wall"], kept["front"]), "login")
+    healed = ("late", "empty", "broken", "lost", "wall", "front")
+    stays = {url: name for url, name in stays.items() if name not in healed}
+    assert said(result) == moved | stays
+    n_asked = len(other.asked())
+    assert refresh(commands, folder, **given).code == 0
+    assert said(commands.crawl(folder=folder, RETRY_TIMES=0)) == said(result)
+    assert other.asked()[n_asked:].count("/301") == 1

@@ -141,7 +141,7 @@ def test_validators_are_those_of_the_copy(tmp_path: Path) -> None:
     assert tasks["kept"] == RefreshedPage(etag='"1"', is_stored=True)
     assert tasks["failed"] == RefreshedPage(is_stored=True)
     assert tasks["moved"] == RefreshedPage('"3"', "", True, url[:-5] + "there")
-    assert tasks["lost"] == RefreshedPage()
+    assert tasks["lost"] == RefreshedPage('"4"', is_stored=True)
 
 
 def test_budget_of_all_hosts_is_shared(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from rdfcrawl.sources.harvest.resourcesync.harvester import (
     ResourceSyncHarvester,
+    described_at,
     listed_at,
     named_by,
 )
 
-__all__ = ["ResourceSyncHarvester", "listed_at", "named_by"]
+__all__ = ["ResourceSyncHarvester", "described_at", "listed_at", "named_by"]

@@ -65,6 +65,12 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     return Record(address, Kind.RESOURCESYNC, task=task)
 
 
+def described_at(site: str, run: int) -> Record:
+    """Return the record of the description that a site may have."""
+    task = SourceTask(run, payload=SyncSearch("only"))
+    return Record(of_site(site).url, Kind.RESOURCESYNC, task=task)
+
+
 def listed_at(document: Document, url: str, run: int) -> FollowUp:
     """Return the follow-up for a document of ResourceSync that `document` names."""
     task = SourceTask(run, payload=SyncSearch("list"))
@@ -121,8 +127,10 @@ class SourceFinder:
         """Return whether to read a response; if not, queue the next search."""
         capability = heading.facts.capability if heading is not None else None
         match find.step:
-            case "site" | "above" if capability in _ABOVE:
+            case "site" | "above" | "only" if capability in _ABOVE:
                 return True
+            case "only":
+                _excuse(page.document)
             case "site":
                 _excuse(page.document)
                 self._find(
