@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from tests.injector.chains import KILLED_AT, Cell, Chain, start_sites
+from tests.injector.chains import Chain, start_sites
 from tests.injector.kinds import KINDS, SourceKind
 from tests.injector.sites import FAULTS
 from tests.support.crawl_fixtures import Commands
@@ -59,8 +59,9 @@ class Matrix:
             chain = self._chain([kind for kind, _ in some])
             if self._run != "first":
                 chain.run_with()
-            kills = KILLED_AT if self._run == "killed" else ()
-            chain.run_with([cell for _, cell in some], kills=kills)
+            chain.run_with(
+                [cell for _, cell in some], has_kills=self._run == "killed"
+            )
             yield from chain.bad
 
     def _count(self, kinds: Sequence[SourceKind]) -> tuple[list[int], list[str]]:
@@ -90,8 +91,8 @@ def main() -> int:
     n_bad = 0
     with Loopback() as loopback, TemporaryDirectory(prefix="injector-") as folder:
         matrix = Matrix(loopback, Path(folder), given.run)
-        for by_refresh in (False, True):
-            kinds = [x for x in KINDS if x.by_refresh is by_refresh]
+        for has_links in (False, True):
+            kinds = [x for x in KINDS if x.has_links is has_links]
             kinds = [x for x in kinds if not given.kinds or x.name in given.kinds]
             for each in matrix.try_all(kinds, given.fault or [*FAULTS], given.at or []):
                 print(each, flush=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,13 +38,11 @@ _REFRESH: Final[dict[str, Any]] = {
     "REFRESH_POLICY": "fixed",
     "REFRESH_INTERVAL_SECS": 0,
     "REFRESH_EPOCH_SECS": 1,
-    "REFRESH_RETRY_SECS": 0,
-    "REFRESH_GONE_TRIES": 2,
-    "REFRESH_GONE_SECS": 0,
 }
-_OF_REFRESH: Final = {"slice": "1", "follow": "abox"}
+_FAILURES: Final = {"REFRESH_RETRY_SECS": 0}
+_OF_LINKS: Final = {"slice": "1", "follow": "abox"}
 _LONGEST_SECS: Final = 300.0
-KILLED_AT: Final = (0, 7, 30)  # responses with faults, in each start of the command
+_KILLED_AT: Final = (0.0, 0.05, 0.2)  # of the faults, in each start of the command
 
 Cell = tuple[str, int]  # a fault, and the request of a run that gets it
 
@@ -51,8 +51,7 @@ Cell = tuple[str, int]  # a fault, and the request of a run that gets it
 class Chain:
     """A crawl of sites, run after run.
 
-    If the sites are `by_refresh`, then `scrapy refresh` chooses the pages of later
-    runs, links are followed, and dumps are sliced.
+    If the kinds of the sites `has_links`, then these are followed, and dumps sliced.
 
     Attributes:
         bad: documents that were not as they should be, in any run.
@@ -63,23 +62,31 @@ class Chain:
     folder: Path
     bad: list[str] = field(default_factory=list)
     _n: int = 0
-
-    @property
-    def _by_refresh(self) -> bool:
-        return self.sites[0].kind.by_refresh
+    _by_refresh: bool = False
 
     def run_with(
-        self, cells: Sequence[Cell] = (), *, kills: Sequence[int] = ()
+        self,
+        cells: Sequence[Cell] = (),
+        *,
+        has_kills: bool = False,
+        by_refresh: bool = False,
     ) -> None:
-        """Serve the next version: with a fault at each site, if any; then without."""
+        """Serve the next version: with a fault at each site, if any; then without.
+
+        Args:
+            cells: of the sites.
+            has_kills: the command is killed at some faults, and given again.
+            by_refresh: `scrapy refresh` chooses linked pages.
+        """
         self._n += 1
+        self._by_refresh = by_refresh and self.sites[0].kind.has_links
         if cells:
             for site, (fault, nth) in zip(self.sites, cells, strict=True):
                 site.begin(version=self._n, fault=fault, nth=nth)
                 self._refresh()
-            for n_faults in kills:
-                self._kill(n_faults)
-            name = f"run {self._n} {'killed, ' * bool(kills)}with"
+            for share in _KILLED_AT if has_kills else ():
+                self._kill(int(share * len(self.sites)))
+            name = f"run {self._n} {'killed, ' * has_kills}with"
             self._judge(untrue if self._n == 1 else worse, name)
             self.bad += [
                 f"{name} {site}: got {len(site.seen)} requests"
@@ -109,19 +116,23 @@ class Chain:
         for name, urls in seeds.items():
             (self.folder / f"{name}.txt").write_text("".join(urls))
         arguments = {name: f"@{self.folder}/{name}.txt" for name in seeds}
+        has_links = self.sites[0].kind.has_links
         return self.commands.start_crawl(
-            arguments=arguments | (_OF_REFRESH if self._by_refresh else {}),
+            arguments=arguments | (_OF_LINKS if has_links else {}),
             spider=_SPIDER,
             folder=self.folder,
             **_QUICK,
-            **(_REFRESH if self._by_refresh else {}),
+            **(_REFRESH if self._by_refresh else {"REVISIT_SECS": 0}),
+            **_FAILURES,
         )
 
     def _refresh(self) -> None:
         """Choose the pages of the run that begins now."""
-        if self._by_refresh and (self.folder / _SPIDER).exists():
+        if self._by_refresh:
             time.sleep(1 - time.time() % 1)  # the epoch is over
-            running = self.commands.start("refresh", folder=self.folder, **_REFRESH)
+            running = self.commands.start(
+                "refresh", folder=self.folder, **_REFRESH, **_FAILURES
+            )
             result = running.wait()
             assert result.code == 0, result.stderr[-3000:]
 
@@ -131,8 +142,9 @@ class Chain:
         left = iter(range(n_faults))
 
         def on_fault() -> None:
-            if next(left, None) is None:
-                running.send(signal.SIGKILL)
+            if next(left, None) is None:  # in the thread of the servers
+                with suppress(ProcessLookupError):
+                    os.kill(running.process.pid, signal.SIGKILL)
 
         for site in self.sites:
             site.on_fault = on_fault

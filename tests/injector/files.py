@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import tarfile
 import zipfile
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from rdfcrawl.dataweb.messages import NOT_FOUND
+from rdfcrawl.dataweb.messages import GONE, NOT_FOUND
 from rdfcrawl.dataweb.nodes.base import WebNode
 from rdfcrawl.dataweb.nodes.site import DAY, EPOCH, respond
 from tests.support.resourcesync_source import document, facts_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tests.injector.judging import Triple, Truth
 
 _SAYS: Final = "urn:x:says"
+_find_number = re.compile("(?<=/p)[0-9]+").search
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _VOID: Final = "http://rdfs.org/ns/void#"
 _TREE: Final = "https://w3id.org/tree#"
@@ -55,7 +57,7 @@ Files = dict[str, File]
 
 
 class FileNode(WebNode):
-    """Serves files, with validators; others are not there."""
+    """Serves files, with validators; those of earlier versions are gone."""
 
     def __init__(self, plan: NodePlan, files: Files, version: int) -> None:
         super().__init__(plan)
@@ -65,7 +67,8 @@ class FileNode(WebNode):
         """Return a file."""
         file = self._files.get(request.target)
         if file is None:
-            return NOT_FOUND
+            number = _find_number(request.target)
+            return GONE if number and int(number[0]) < self._version else NOT_FOUND
         age = timedelta() if file.is_old else self._version * DAY
         kind = file.media_type
         return respond(request, file.body, content_type=kind, modified=EPOCH + age)
@@ -149,9 +152,7 @@ def documents(origin: str, version: int, *paths: str, n: int = 2) -> Files:
     return {x: data(origin + x, said(origin + x, version, n)) for x in names}
 
 
-def _listed(
-    origin: str, version: int, name: str, body: bytes, found: Files
-) -> Files:
+def _listed(origin: str, name: str, body: bytes, found: Files) -> Files:
     """Return files with a sitemap, which robots.txt names."""
     kind = "application/atom+xml" if name == "/feed" else "application/xml"
     robots = f"Sitemap: {origin}{name}\n".encode()
@@ -173,11 +174,13 @@ def entry(url: str, version: int) -> str:
 def pages(origin: str, version: int) -> Files:
     """Return a sitemap of pages in several formats."""
     found = documents(origin, version, "/turtle", "/p{}", n=4)
-    for place, kind in enumerate(("application/rdf+xml", "application/ld+json", "text/html")):
+    for place, kind in enumerate(
+        ("application/rdf+xml", "application/ld+json", "text/html")
+    ):
         url = f"{origin}/{place}"
         found[f"/{place}"] = data(url, said(url, version, 4), kind)
     body = urlset(entry(origin + x, version) for x in found)
-    return _listed(origin, version, "/sitemap.xml", body, found)
+    return _listed(origin, "/sitemap.xml", body, found)
 
 
 def sitemap_index(origin: str, version: int) -> Files:
@@ -191,7 +194,7 @@ def sitemap_index(origin: str, version: int) -> Files:
         for x in ("/one", "/two")
     }
     body = index(f"<loc>{origin}{x}</loc>" for x in parts)
-    return _listed(origin, version, "/index.xml", body, found | parts)
+    return _listed(origin, "/index.xml", body, found | parts)
 
 
 def feed(origin: str, version: int) -> Files:
@@ -203,20 +206,20 @@ def feed(origin: str, version: int) -> Files:
         for x in found
     )
     body = f'<feed xmlns="http://www.w3.org/2005/Atom">{rows}</feed>'.encode()
-    return _listed(origin, version, "/feed", body, found)
+    return _listed(origin, "/feed", body, found)
 
 
 # -- datasets --------------------------------------------------------------------------
 
 
-def _datasets(origin: str, version: int, found: Files, *groups: str) -> Files:
+def _datasets(origin: str, found: Files, *groups: str) -> Files:
     """Return files with a Semantic Sitemap of datasets, each of some elements."""
     rows = "".join(
         f"<sc:dataset><sc:datasetURI>{origin}/set{n}</sc:datasetURI>{group}"
         "</sc:dataset>"
         for n, group in enumerate(groups)
     )
-    return _listed(origin, version, "/sitemap.xml", urlset([], rows), found)
+    return _listed(origin, "/sitemap.xml", urlset([], rows), found)
 
 
 def dumps(origin: str, version: int) -> Files:
@@ -226,14 +229,14 @@ def dumps(origin: str, version: int) -> Files:
     found["/xml"] = data(url, said(url, version, 30), "application/rdf+xml")
     parts = dump_at(f"{origin}/part1") + dump_at(f"{origin}/part2")
     alone = (dump_at(origin + x) for x in found if not x.startswith("/part"))
-    return _datasets(origin, version, found, parts, *alone)
+    return _datasets(origin, found, parts, *alone)
 
 
 def packed_dump(origin: str, version: int) -> Files:
     """Return a compressed dump, which is read in a process of its own."""
     url = f"{origin}/gz"
     found = {"/gz": data(url, said(url, version, 30), "application/gzip")}
-    return _datasets(origin, version, found, dump_at(url))
+    return _datasets(origin, found, dump_at(url))
 
 
 def mirrors(origin: str, version: int) -> Files:
@@ -247,7 +250,7 @@ def mirrors(origin: str, version: int) -> Files:
         f'<sc:dataDumpLocation priority="{n}">{origin}{x}</sc:dataDumpLocation>'
         for x, n in (("/main", 5), ("/backup", 0))
     )
-    return _datasets(origin, version, found, places)
+    return _datasets(origin, found, places)
 
 
 def archives(origin: str, version: int) -> Files:
@@ -259,7 +262,7 @@ def archives(origin: str, version: int) -> Files:
         found[name] = File(write(graphs), kind, graphs)
         of = f"<sc:linkedDataPrefix>{prefix}</sc:linkedDataPrefix>"
         groups.append(of + dump_at(origin + name))
-    return _datasets(origin, version, found, *groups)
+    return _datasets(origin, found, *groups)
 
 
 def _zip(graphs: Truth) -> bytes:
@@ -313,7 +316,7 @@ def described_dumps(origin: str, version: int) -> Files:
     found["/.well-known/void"] = data(url, void)
     found["/page"] = data(f"{origin}/page", said(f"{origin}/page", 1))
     body = urlset([entry(f"{origin}/page", 1)])
-    return _listed(origin, version, "/sitemap.xml", body, found)
+    return _listed(origin, "/sitemap.xml", body, found)
 
 
 def sliced_dump(origin: str, version: int) -> Files:
@@ -323,7 +326,7 @@ def sliced_dump(origin: str, version: int) -> Files:
     body = n_triples(frozenset().union(*graphs.values()))
     found["/dump.nt"] = File(body, "application/n-triples")
     prefix = f"<sc:linkedDataPrefix>{origin}/r/</sc:linkedDataPrefix>"
-    return _datasets(origin, version, found, prefix + dump_at(f"{origin}/dump.nt"))
+    return _datasets(origin, found, prefix + dump_at(f"{origin}/dump.nt"))
 
 
 # -- others ----------------------------------------------------------------------------
@@ -362,7 +365,11 @@ def resource_list(origin: str, version: int) -> Files:
     for capability, path, entries in (
         (*listed, facts),
         (*offered, [(f"{origin}/resources.xml", {"capability": listed[0]}, "")]),
-        ("description", "/.well-known/resourcesync", [(up, {"capability": offered[0]}, "")]),
+        (
+            "description",
+            "/.well-known/resourcesync",
+            [(up, {"capability": offered[0]}, "")],
+        ),
     ):
         md = {"capability": capability}
         if capability == listed[0]:

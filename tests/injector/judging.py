@@ -122,7 +122,10 @@ def _differing(site: InjectedSite, found: Truth, truths: Sequence[Truth]) -> lis
 
 
 def _numbers(found: frozenset[Triple], name: str, truths: Sequence[Truth]) -> str:
-    parts = [f"{len(found & x.get(name, _NONE))} of {len(x.get(name, _NONE))}" for x in truths]
+    parts = [
+        f"{len(found & x.get(name, _NONE))} of {len(x.get(name, _NONE))}"
+        for x in truths
+    ]
     return f"{len(found)} statements, of the truth {' or '.join(parts)}"
 
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.nodes.base import to_ntriples
-from rdfcrawl.dataweb.nodes.catalog import CatalogOptions
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOptions
+from rdfcrawl.dataweb.nodes.semantic import DatasetWay, SemanticOptions
 from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
 from tests.injector import files
 from tests.injector.judging import grouped, quads_of
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
     from rdfcrawl.dataweb.nodes.site import SiteOptions
-    from tests.injector.files import FileNode
     from tests.injector.judging import Truth
 
 
@@ -42,8 +40,9 @@ class SourceKind:
         argument: of the spider, for the sites; with `seed`, a target.
         changes: arguments of `change` of a node of the data web.
         is_by_graph: the truth of files is compared graph by graph, not by subject.
-        by_refresh: see `Chain`.
-        """
+        has_links: see `Chain`.
+        is_variant: only `python -m tests.injector` tries it.
+    """
 
     name: str
     options: SiteOptions[Any] | Callable[[str, int], files.Files]
@@ -52,7 +51,8 @@ class SourceKind:
     seed: str = "/"
     changes: Mapping[str, Any] = field(default_factory=dict)
     is_by_graph: bool = True
-    by_refresh: bool = False
+    has_links: bool = False
+    is_variant: bool = False
 
     @property
     def group(self) -> int:
@@ -83,10 +83,39 @@ class SourceKind:
         return grouped(quads, self.group)
 
 
-_RS: Final[dict[str, Any]] = {"argument": "sources", "changes": {"n": 4, "seed": 78}}
-_WAY = DatasetWay
+_PORTAL: Final[dict[str, Any]] = {
+    "argument": "portals",
+    "changes": {"changed": 2, "deleted": 1, "created": 1},
+}
+# By this seed, no resource is moved.
+_SYNC: Final[dict[str, Any]] = {
+    "argument": "sources",
+    "changes": {"n": 4, "seed": 78},
+}
+_LINKS: Final[dict[str, Any]] = {"argument": "seeds", "has_links": True}
 
-KINDS: tuple[SourceKind, ...] = (
+
+def _dataset(*ways: DatasetWay, n_uris: int = 5, **options: Any) -> SemanticOptions:
+    return SemanticOptions(n_uris=n_uris, ways=ways, n_samples=0, **options)
+
+
+def _portal(**options: Any) -> PortalOptions:
+    return PortalOptions(n_datasets=4, rdf_every=1, **options)
+
+
+def _sync(**options: Any) -> ResourceSyncOptions:
+    return ResourceSyncOptions(n_resources=8, **options)
+
+
+def _pages(style: PagingStyle) -> PagedOptions:
+    return PagedOptions(n_members=9, page_size=4, styles=(style,))
+
+
+_NO_API: Final[dict[str, Any]] = {"search": "refused", "lists": False}
+_SECOND: Final = DatasetNames.SECOND
+_IN_PARTS: Final = (DatasetWay.FRAGMENTS, DatasetWay.DUMP)
+
+KINDS: Final = (
     SourceKind("pages", files.pages, 8),
     SourceKind("index", files.sitemap_index, 8),
     SourceKind("feed", files.feed, 6),
@@ -95,60 +124,38 @@ KINDS: tuple[SourceKind, ...] = (
     SourceKind("archives", files.archives, 5),
     SourceKind("mirrors", files.mirrors, 4, is_by_graph=False),
     SourceKind("void", files.described_dumps, 5),
-    SourceKind("tree", files.tree, 3, "seeds", "/c1", by_refresh=True),
     SourceKind("list", files.resource_list, 7, "sources"),
-    SourceKind(
-        "dataset",
-        SemanticOptions(n_uris=5, ways=(_WAY.DUMP,), dump=DumpKind.NTRIPLES, n_samples=0),
-        3,
-    ),
-    SourceKind("fragments", SemanticOptions(n_uris=9, ways=(_WAY.FRAGMENTS,), n_samples=0), 5),
-    SourceKind(
-        "parts",
-        SemanticOptions(
-            n_uris=9,
-            ways=(_WAY.FRAGMENTS, _WAY.DUMP),
-            names=DatasetNames.SECOND,
-            n_samples=0,
-        ),
-        5,
-    ),
-    SourceKind("dataset endpoint", SemanticOptions(n_uris=5, ways=(_WAY.SPARQL,), n_samples=0), 8),
+    SourceKind("dataset", _dataset(DatasetWay.DUMP), 3, is_variant=True),
+    SourceKind("fragments", _dataset(DatasetWay.FRAGMENTS), 5, is_variant=True),
+    SourceKind("parts", _dataset(*_IN_PARTS, n_uris=9, names=_SECOND), 5),
+    SourceKind("dataset endpoint", _dataset(DatasetWay.SPARQL), 8, is_variant=True),
     SourceKind("ways", SemanticOptions(n_uris=4), 6),
-    SourceKind(
-        "portal",
-        PortalOptions(n_datasets=4, rdf_every=1),
-        8,
-        "portals",
-        changes={"changed": 2, "deleted": 1, "created": 1},
-    ),
-    SourceKind(
-        "portal list",
-        PortalOptions(n_datasets=4, rdf_every=2, search="refused"),
-        8,
-        "portals",
-        changes={"changed": 2, "deleted": 1, "created": 1},
-    ),
-    SourceKind(
-        "portal catalog",
-        PortalOptions(n_datasets=4, rdf_every=2, search="refused", lists=False, dcat="hydra", dcat_page=2),
-        8,
-        "portals",
-        changes={"changed": 2, "deleted": 1, "created": 1},
-    ),
-    SourceKind("endpoint", EndpointOptions(n_triples=60), 12, "endpoints", "/sparql"),
-    SourceKind("dump", ResourceSyncOptions(n_resources=8, has_lists=False), 4, **_RS),
-    SourceKind("changes", ResourceSyncOptions(n_resources=8, has_dumps=False), 4, **_RS),
+    SourceKind("portal", _portal(), 7, **_PORTAL),
+    SourceKind("portal list", _portal(search="refused"), 8, is_variant=True, **_PORTAL),
+    SourceKind("portal pages", _portal(**_NO_API), 8, is_variant=True, **_PORTAL),
+    SourceKind("endpoint", EndpointOptions(n_triples=60), 10, "endpoints", "/sparql"),
+    SourceKind("dump", _sync(has_lists=False), 4, **_SYNC),
+    SourceKind("changes", _sync(has_dumps=False), 4, **_SYNC),
     SourceKind(
         "indexes",
-        ResourceSyncOptions(n_resources=8, has_dumps=False, list_size=4, found_by=("html",)), 7, **_RS,
+        _sync(has_dumps=False, list_size=4, found_by=("html",)),
+        *(7, "sources"),
+        changes=_SYNC["changes"],
+        is_variant=True,
     ),
-)
-KINDS += tuple(
-    SourceKind(style, PagedOptions(n_members=9, page_size=4, styles=(style,)), n, "seeds", f"/{style}", by_refresh=True)
-    for style, n in zip(PagingStyle, (4, 4, 4, 4, 2), strict=True)
-)
-KINDS += (
-    SourceKind("links", files.linked_pages, 4, "seeds", by_refresh=True),
-    SourceKind("slices", files.sliced_dump, 3, by_refresh=True),
+    # -- by links ----------------------------------------------------------------------
+    SourceKind("links", files.linked_pages, 4, **_LINKS),
+    SourceKind("slices", files.sliced_dump, 3, has_links=True),
+    SourceKind("tree", files.tree, 3, seed="/c1", **_LINKS),
+    SourceKind("ldes", _pages(PagingStyle.LDES), 2, seed="/ldes", **_LINKS),
+    *(
+        SourceKind(style, _pages(style), 4, seed=f"/{style}", is_variant=True, **_LINKS)
+        for style in (PagingStyle.HYDRA, PagingStyle.HYDRA_OLD, PagingStyle.LINK)
+    ),
+    SourceKind(
+        *("search tree", _pages(PagingStyle.TREE), 4),
+        seed="/tree",
+        is_variant=True,
+        **_LINKS,
+    ),
 )

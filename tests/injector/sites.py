@@ -34,12 +34,15 @@ def _altered(response: NodeResponse, body: bytes, media_type: str = "") -> bytes
     """Return a response with another body, and the length that fits."""
     head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % len(body), response.head)
     if media_type:
-        head = re.sub(rb"(?i)(content-type: )[^\r]+", rb"\g<1>" + media_type.encode(), head)
+        head = re.sub(
+            rb"(?i)(content-type: )[^\r]+", rb"\g<1>" + media_type.encode(), head
+        )
     return head + body
 
 
 def _half(response: NodeResponse) -> bytes:
-    return response.body[: len(response.body) // 2]
+    """Return half of a body, which does not end between two statements."""
+    return response.body[: len(response.body) // 2].rstrip(b"< .\n")[:-1]
 
 
 def _failing(status: str) -> Inject:

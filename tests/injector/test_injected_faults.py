@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.injector.chains import KILLED_AT, Chain, start_sites
+from tests.injector.chains import Chain, start_sites
 from tests.injector.kinds import KINDS
 from tests.injector.sites import FAULTS
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 _SITES: Final = 5  # of each kind: a third of the faults in each run
 
 
-@pytest.mark.parametrize("by_refresh", [False, True])
+@pytest.mark.parametrize("has_links", [False, True], ids=["sources", "links"])
 def test_faults_and_kills_cost_nothing(
-    commands: Commands, loopback: Loopback, by_refresh: bool
+    commands: Commands, loopback: Loopback, has_links: bool
 ) -> None:
     """If any request fails in any way, then its document stays until the next run.
 
     In three later runs each kind of source has each fault; in the last of them the
     crawl is killed at some of the faults. In the first run there are some of them.
     """
-    kinds = [x for x in KINDS if x.by_refresh is by_refresh for _ in range(_SITES)]
-    sites = start_sites(loopback, kinds, f"127.10{1 + by_refresh}")
+    kinds = [x for x in KINDS if x.has_links is has_links and not x.is_variant]
+    each = [kind for kind in kinds for _ in range(_SITES)]
+    sites = start_sites(loopback, each, f"127.10{1 + has_links}")
     chain = Chain(commands, sites, commands.folder())
     faults = list(FAULTS)
     for run in range(4):
@@ -41,5 +42,5 @@ def test_faults_and_kills_cost_nothing(
             )
             for n, site in enumerate(sites)
         ]
-        chain.run_with(cells, kills=KILLED_AT if run == 3 else ())
+        chain.run_with(cells, has_kills=run == 3, by_refresh=run == 3)
     assert not chain.bad, "\n".join(chain.bad)

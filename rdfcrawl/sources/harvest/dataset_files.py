@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.tasks import DumpPart
     from rdfcrawl.frontier.queue.tables import StateStore
-    from rdfcrawl.sources.harvest.known_datasets import KnownDataset
+    from rdfcrawl.sources.harvest.known_datasets import KnownDataset, KnownDatasets
 
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
+_DROPPED: Final = "dropped"  # of a document: dataset and file -> run
 _READ: Final = "read parts"  # of a dataset: the first mirror of each part
 
 
@@ -27,8 +29,8 @@ class DatasetFiles:
     withdrawn, without a request.
     """
 
-    def __init__(self, store: StateStore, fetches: PageFetches) -> None:
-        self._store, self._fetches = store, fetches
+    def __init__(self, store: StateStore, fetches: PageFetches, run: int) -> None:
+        self._store, self._fetches, self._run = store, fetches, run
 
     async def add(self, owned: Iterable[tuple[str, str]]) -> None:
         """Note datasets and the URLs of their files."""
@@ -47,6 +49,34 @@ class DatasetFiles:
         fetches = await self._fetches.without_validators(gone)
         documents = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
         return tuple(await self._had_by(documents, most=0))
+
+    async def note(self, source: str, name: str, files: Iterable[str]) -> None:
+        """Note files that a document may drop from a dataset.
+
+        They are noted before its description changes: if a worker is killed, then the
+        document is read again, but its description is the same then.
+        """
+        entries = {f"{name} {url}": str(self._run) for url in files}
+        if entries:
+            await self._store.put(source, _DROPPED, entries)
+
+    async def drop_noted(self, source: str, datasets: KnownDatasets) -> Discovery:
+        """Withdraw the noted files that their datasets do not have any more."""
+        now, old = str(self._run), []
+        dropped: defaultdict[str, list[str]] = defaultdict(list)
+        async for place, run in self._store.entries(source, _DROPPED):
+            name, _, url = place.rpartition(" ")
+            if run == now:
+                dropped[name].append(url)
+            else:
+                old.append(place)
+        await self._store.drop(source, _DROPPED, old)
+        withdrawn: list[str] = []
+        for name, urls in dropped.items():
+            known = await datasets.known(name)
+            kept = set(known.urls_of_files) if known else set()
+            withdrawn += await self.drop(name, [x for x in urls if x not in kept])
+        return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
     async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
         """Withdraw the former URL of a file that now redirects elsewhere.
@@ -93,7 +123,7 @@ class DatasetFiles:
         return None not in await self._store.get_many(dataset.name, _READ, parts)
 
     async def left_scopes(
-        self, dataset: KnownDataset, endpoints: Iterable[str], run: int
+        self, dataset: KnownDataset, endpoints: Iterable[str]
     ) -> Discovery:
         """Withdraw what earlier runs have harvested of a dataset at its endpoints."""
         scopes = {
@@ -106,7 +136,7 @@ class DatasetFiles:
         for url in endpoints:
             async for key, graphs in self._store.entries(url, SCOPES):
                 if graphs == scopes.get(url):
-                    state = EndpointState(self._store, run, key)
+                    state = EndpointState(self._store, self._run, key)
                     withdrawn += [x async for x in state.iter_left()]
         return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 

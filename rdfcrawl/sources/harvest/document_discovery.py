@@ -32,7 +32,7 @@ from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
 from rdfcrawl.sources.harvest.datasets import FOUND
 from rdfcrawl.sources.harvest.discovery import (
-    NOTHINGFOUND,
+    NOTHING_FOUND,
     Discovery,
     DocumentScan,
     found,
@@ -158,12 +158,12 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if task is not None or kind is Kind.DUMP:
             discoveries.append(await self._of_task(document))
-        some = [each for each in discoveries if each is not NOTHINGFOUND]
-        return self._without_named(sum(some, NOTHINGFOUND)) if some else NOTHINGFOUND
+        some = [each for each in discoveries if each is not NOTHING_FOUND]
+        return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""
-        discovery, task = NOTHINGFOUND, document.record.task
+        discovery, task = NOTHING_FOUND, document.record.task
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
@@ -283,7 +283,7 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
     is_gone = task.is_gone(status, document.response.started_ms)
     is_left = task.read_at not in ("", document.url) and task.is_stored
     if not (is_left and (has_response or is_gone)):
-        return NOTHINGFOUND
+        return NOTHING_FOUND
     own = RefreshedPage(is_stored=True, gone_from_ms=0, is_left=True)
     parent = document.record
     record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
@@ -319,23 +319,23 @@ class SiteOffers:
         """Return the records for the site of a document, if the site is new."""
         url, status = document.record.url, document.response.status
         if url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS:
-            return _EXCUSED if status in _NOT_THERE else NOTHINGFOUND
-        return self._of_site(document.record) if status else NOTHINGFOUND
+            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
+        return self._of_site(document.record) if status else NOTHING_FOUND
 
     def of_source(self, record: Record) -> Discovery:
         """Return the record for the VoID of a site named by the operator."""
         if record.kind is not Kind.SITEMAP:
-            return NOTHINGFOUND
+            return NOTHING_FOUND
         task = read_task(record)
         if not (task.is_named and task.payload == RobotsTask()):
-            return NOTHINGFOUND
+            return NOTHING_FOUND
         void = _catalog(PATH, record, record.depth, self._run)
         return found(replace(void, is_part_of_source=True))
 
     def _of_site(self, record: Record) -> Discovery:
         origin = origin_of(record.url)
         if origin in self._known or not is_of_web(origin):
-            return NOTHINGFOUND
+            return NOTHING_FOUND
         if len(self._known) >= _MAX_SITES:
             self._known.clear()
         self._known.add(origin)
