@@ -40,15 +40,17 @@ demo-page: $(VENV)/installed
 IN_MEMORY = $(shell findmnt -bno AVAIL,OPTIONS /dev/shm 2>/dev/null | tail -n 1 | \
   awk '$$1 > 8e9 && $$2 !~ /noexec/ { print "TMPDIR=/dev/shm" }')
 
-# Most tests wait for a server or a crawl now and then: four processes more than two cores.
+WITH_SPARK = $(if $(wildcard $(VENV)/installed-spark),$(VENV)/spark-classes)
+
+# Most tests wait for a server or a crawl now and then: six processes more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
-test: $(VENV)/installed-dev $(VENV)/compiled
-	$(IN_MEMORY) $(RUN) pytest -n 6 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/installed-dev $(WITH_SPARK)
+	$(IN_MEMORY) $(RUN) pytest --forks 8
 
 # Twice the CPU time of `make test`. The floor is `fail_under` in pyproject.toml.
 coverage: $(VENV)/installed-dev
 	$(IN_MEMORY) PYTHONPATH=$(CURDIR)/tests/support/child_coverage \
-	  $(RUN) pytest -n 6 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	  $(RUN) pytest --forks 8 --cov --cov-report=term:skip-covered
 
 # Of each room that imports libraries with a lower bound, tests that show how it uses them,
 # the cheapest that do. tests/gates/test_dependencies.py sees that none is left out.
@@ -67,7 +69,7 @@ LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
   stores/test_segments rdf/unpack/test_codecs rdf/unpack/test_zip uri/test_parse \
   uri/test_politeness downloader/warc/test_captures))
 lowest: $(LOWEST)/installed
-	$(LOWEST)/bin/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
+	$(LOWEST)/bin/python -m pytest --forks 8 $(LOWEST_TESTS)
 
 lint: $(VENV)/installed-dev
 	$(RUN) ruff check .
@@ -109,12 +111,6 @@ $(VENV)/installed: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(call INSTALL,.[dev])
 	@touch $@ $(VENV)/installed
-
-# Each process of `make test` would compile all of a new checkout at the same time.
-$(VENV)/compiled: $(VENV)/installed-dev
-	@for half in 'tests/[a-f]*' 'tests/[g-z]* rdfcrawl'; do \
-	  $(RUN) pytest --collect-only -qq $$half > /dev/null & done; wait
-	@touch $@
 
 # Many machines: some 450 MB, which the tests of Spark are skipped without.
 $(VENV)/installed-spark: $(VENV)/installed-dev tests/support/lowest.py

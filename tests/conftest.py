@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +33,7 @@ pytest_plugins = [
     "tests.support.crawl_fixtures",
     "tests.support.doctest_files",
     "tests.support.example_profiles",
+    "tests.support.forked_tests",
     "tests.support.page_browser",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",
@@ -196,39 +197,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     gc.enable()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have a process of several (xdist) send few messages: each is much CPU.
-
-    Nothing shows that a test begins or ends, or that its fixtures are fine.
-    """
-    hooks = session.config.hook
-    for each in _senders(hooks.pytest_runtest_logreport):
-        each.function = partial(_send_result, each.function)
-    for hook in (hooks.pytest_runtest_logstart, hooks.pytest_runtest_logfinish):
-        for each in _senders(hook):
-            each.function = _send_nothing
-
-
-def _senders(hook: Any) -> list[Any]:
-    return [
-        each
-        for each in hook.get_hookimpls()
-        if type(each.plugin).__name__ == "WorkerInteractor"
-    ]
-
-
-def _send_result(send: Callable[..., None], report: pytest.TestReport) -> None:
-    if report.passed:
-        report.keywords = {}
-    if report.when == "call" or not report.passed:
-        send(report)
-
-
-def _send_nothing(*_: object) -> None:
-    """Send no message."""
 
 
 @pytest.hookimpl(trylast=True)  # once pytest has ordered by parameters

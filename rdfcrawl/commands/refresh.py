@@ -130,10 +130,14 @@ class _Epochs:
             "hosts": plan.n_hosts,
             "pages": plan.n_pages,
             "due": plan.n_due,
+            "chosen": plan.n_chosen,
             "queued": n_queued,
             "is_new": plan.is_new,
+            "outlooks": [
+                asdict(each) | {"round_days": each.round_days} for each in plan.outlooks
+            ],
         }
-        not_due = None if plan.n_due else self._refresh.not_due(_now_ms())
+        not_due = None if plan.n_chosen else self._refresh.not_due(_now_ms())
         if not_due is not None:
             next_ms = not_due.next_ms
             counts = not_due.counts.items()
@@ -146,13 +150,19 @@ class _Epochs:
         if not_due is not None:
             write_lines(f"{head}: {_none(not_due)}")
             return
-        pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
-        looked = f" of {pages} on {hosts}"
-        write_lines(
-            f"{head}: {plan.n_due:,}"
-            f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
-            f" {n_queued:,} queued"
-        )
+        write_lines(f"{head}: {_steps(plan, n_queued)}", *map(str, plan.outlooks[:1]))
+
+
+def _steps(plan: PlannedEpoch, n_queued: int) -> str:
+    """Return the numbers of a plan."""
+    if not plan.is_new:
+        chosen = counted(plan.n_chosen, "page")
+        return f"{chosen} chosen, as planned before, {n_queued:,} queued"
+    pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
+    return (
+        f"{plan.n_due:,} of {pages} on {hosts} are due, {plan.n_chosen:,} chosen,"
+        f" {n_queued:,} queued"
+    )
 
 
 def _none(not_due: NotDuePages) -> str:
@@ -173,7 +183,7 @@ class _ProgressLine:
         if not self._is_shown or monotonic() < self._next:
             return
         self._next = monotonic() + 0.5
-        pages = counted(n_pages, "page is due", "pages are due")
+        pages = counted(n_pages, "page is chosen", "pages are chosen")
         line = f"planning: {pages} on {counted(n_hosts, 'host')} so far"
         self._width = len(line)
         raw_file(sys.stderr).write(f"\r{line}")

@@ -195,6 +195,7 @@ class FetchedResponse:
     path: Path | None = None
     error_body: bytes = b""  # its beginning, of a 4xx or 5xx response
     n_bytes: int = 0  # length of the decoded body
+    redirects_to: str = ""  # target, not followed with this record
     started_ms: int = 0  # beginning and end of the fetch, Unix time in ms
     ended_ms: int = 0
     is_partial: bool = False  # a part of the body is missing

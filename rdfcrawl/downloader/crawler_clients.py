@@ -110,6 +110,9 @@ class SchemeExchange:
         requests: for those of users' spiders.
         fetchers: for the custom schemes.
         own: the custom schemes.
+
+    Attributes:
+        n_requests: passed on so far.
     """
 
     def __init__(
@@ -125,11 +128,13 @@ class SchemeExchange:
             self._of |= dict.fromkeys(own, fetchers)
         self._requests = requests
         self._all = [each for each in (web, requests, ftp, fetchers) if each]
+        self.n_requests = 0
 
     def get(
         self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
         """See `HttpClient.get`."""
+        self.n_requests += 1
         if options.request is not None and self._requests is not None:
             return self._requests.get(url, options, turn)
         exchange = self._of.get(scheme_of(url))

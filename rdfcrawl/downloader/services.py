@@ -296,6 +296,7 @@ class FetchServices:
         if self._kept_robots:
             await self._kept_robots.close()
         await self._clients.close()
+        self._count("http/", "requests", self._clients.n_requests)
         self._spool.close()
 
 

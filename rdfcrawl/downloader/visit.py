@@ -361,6 +361,7 @@ class _VisitRun:
             target = resolve_redirect(url, response.location)
             returns = attempt.may_return_to(target)
             check_chain(target, chain, limit, may_return=returns)
+            response.redirects_to = target
         except SourceFault as exc:
             response.fault = exc.fault
             return None, RetryDecision.DONE

@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import RobotsTask, SitemapTask, SourceTask
+from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.frontier.arguments.parsers import DATASETS
 from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
 
+_FEW: Final = 4  # pages of a host that do not wait for its first page
 _MAX_ORIGINS: Final = 100_000  # in memory; others are looked at once more
 
 
@@ -35,6 +38,7 @@ class OffersMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._known: set[str] = set()
+        self._looked_at: set[str] = set()  # hosts with a page that was requested
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,17 +51,38 @@ class OffersMiddleware:
         session: CrawlSession | None = getattr(self._crawler.spider, "session", None)
         if visit is None or session is None or not visit.pending:
             return
-        records = [visit.records[i] for i in visit.pending]
-        offers = {origin_of(each.url) for each in records if _is_offer(each)}
-        self._known |= offers
+        offers = [x for i in visit.pending if _is_offer(x := visit.records[i])]
+        self._known |= {origin_of(x.url) for x in offers if x.kind is Kind.SITEMAP}
         pages = [i for i in visit.pending if _is_page(visit.records[i])]
         if not pages:
             return
         if offers or await self._request_offers(session, visit, pages):
-            visit.give_back(pages)
-            visit.behind.update(pages)
-        elif session.ingests.own.covered.prefixes:
+            _wait(visit, pages)
+            return
+        if session.ingests.own.covered.prefixes:
             await _leave_covered(session, visit, pages)
+        _wait(visit, self._behind_first(session, visit))
+
+    def _behind_first(self, session: CrawlSession, visit: Visit) -> list[int]:
+        """Return the pages that wait for the first page of their host.
+
+        Its own statements may name its dataset.
+        """
+        if visit.key in self._looked_at:
+            return []
+        if len(self._looked_at) >= _MAX_ORIGINS:
+            self._looked_at.clear()
+        pages = [
+            index
+            for index in visit.pending
+            if _is_page(record := visit.records[index]) and is_of_web(record.url)
+        ]
+        if pages:
+            self._looked_at.add(visit.key)
+        if len(pages) <= _FEW:
+            return []
+        arguments = session.profiles.of(visit.records[pages[0]])
+        return pages[1:] if _wants_datasets(arguments) else []
 
     async def _request_offers(
         self, session: CrawlSession, visit: Visit, pages: Iterable[int]
@@ -86,9 +111,7 @@ class OffersMiddleware:
         if not is_of_web(origin):
             return None
         if not is_complete and not (
-            DATASETS in arguments.harvest
-            and arguments.follow.wants_datasets
-            and self._has_sitemaps(origin)
+            _wants_datasets(arguments) and self._has_sitemaps(origin)
         ):
             return None
         payload = RobotsTask(only_datasets=not is_complete)
@@ -109,13 +132,26 @@ class OffersMiddleware:
         return robots is not None and bool(robots.sitemaps_of(origin))
 
 
+def _wants_datasets(arguments: CrawlArguments) -> bool:
+    return DATASETS in arguments.harvest and arguments.follow.wants_datasets
+
+
+def _wait(visit: Visit, pages: Collection[int]) -> None:
+    """Return pages of a visit to the queue, behind the others of the host."""
+    if pages:
+        visit.give_back(pages)
+        visit.behind.update(pages)
+
+
 def _is_page(record: Record) -> bool:
     return record.kind.is_of_url and record.task is None and not record.change
 
 
 def _is_offer(record: Record) -> bool:
-    """Return whether a record is one of the sitemaps that a host names itself."""
+    """Return whether a record is a sitemap or description that a host names itself."""
     task = record.task
+    if isinstance(task, RevisitedPage):
+        return True
     payload = task.payload if isinstance(task, SourceTask) else None
     if isinstance(payload, SitemapTask):
         return payload.only_datasets or not payload.depth

@@ -139,8 +139,11 @@ class StoredCopies:
             # of a crawl that did not expect a later one
             copies[stored] = copies[stored] or LastCopy()
         for url, last in copies.items():
-            detour = detour_of(url, document.url)
-            if last and (why := doubt_of(new._replace(detour=detour), last)):
+            if last is None:
+                continue
+            if url == moved:
+                new = new._replace(detour=detour_of(url, document.url))
+            if why := doubt_of(new, last):
                 self._written[copy_key(url)] = doubted(last, new).text()
                 return why
         return ""

@@ -132,7 +132,7 @@ class DiscoverPipeline:
         if self._fetches is None:
             return
         if document.record.task is not None:
-            self._fetches.note(document)
+            self._fetches.note(document, self._session.run)
         else:
             self._fetches.forget(document.url)
 

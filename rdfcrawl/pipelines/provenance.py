@@ -275,6 +275,9 @@ def _response(document: Document, activity: str) -> str:
         declared += f"<{name}> <{RC}immutableUntil> {_time(until_ms)}{_END}"
     if document.replaced and not document.is_deleted:
         declared += _invalidated(document.replaced, activity)
+    if response.redirects_to and 300 <= document.status < 400:
+        target = iri_or_literal(response.redirects_to)
+        declared += f"<{name}> <{RC}location> {target}{_END}"
     n_bytes = ""
     if response.requested:  # else it is one of several in the response
         n_bytes = f'<{name}> <{RC}bytes> "{response.n_bytes}{_INTEGER_END}'

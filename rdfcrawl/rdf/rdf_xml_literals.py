@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 from xml.parsers import expat
 
@@ -56,15 +56,15 @@ class LiteralScreen:
         self._rest = b""
         self._content: XmlContent | None = None  # of the open literal
         self._is_closed = False
-        self._end = re.compile(b"")
+        self._end = _end_of(b"")
         # Text without plain literals, which the parser sees before another one.
         self._unseen: list[bytes] = []
         self._n_unseen = 0
+        # Tags of plain literals: as those of typed literals, and their end tags
+        self._alike: dict[bytes, tuple[bytes, bytes]] = {}
+        self._n_run = 0  # bytes of the last run of plain literals
         self._has_root = False
         self._is_plain = False  # only the root has declared namespaces
-        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.namespace_prefixes = True
-        parser.buffer_text = True
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
         """Return the text with literals as text.
@@ -94,9 +94,13 @@ class LiteralScreen:
                     return
                 if plain := self._plain_content(text, tag):
                     self._unseen.append(tag[0])
-                    yield tag[0].replace(LITERAL, _DATATYPE, 1)
+                    typed = tag[0].replace(LITERAL, _DATATYPE, 1)
+                    self._alike[tag[0]] = typed, b"</%s>" % tag["name"]
+                    yield typed
                     yield _escaped(plain[0])
                     at = tag.end() + len(plain[0])
+                    yield from self._plain_run(text, at)
+                    at += self._n_run
                     continue
                 self._see()
                 yield self._open(tag)
@@ -116,6 +120,33 @@ class LiteralScreen:
                     self._rest = text[end:]
                     return
                 at = end
+
+    @cached_property
+    def _parser(self) -> expat.XMLParserType:  # not for plain literals alone
+        parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.namespace_prefixes = True
+        parser.buffer_text = True
+        return parser
+
+    def _plain_run(self, text: bytes, begin: int) -> Iterator[bytes]:
+        """Yield text with plain literals like those before, up to another one."""
+        at, self._n_run = begin, 0
+        while self._n_unseen < _MAX_UNSEEN_BYTES:
+            end = text.find(LITERAL, at) + len(LITERAL) + 1
+            start = text.rfind(b"<", at, end)
+            tag, before = text[start:end], text[at:start]
+            known = self._alike.get(tag)
+            if known is None or start < 0 or b"xmlns" in before or b"<!" in before:
+                return
+            stop = text.find(known[1], end, end + _MAX_PLAIN_BYTES)
+            content = text[end:stop]
+            if stop < 0 or not _is_plain(content):
+                return
+            self._unseen += before, tag
+            self._n_unseen += end - at
+            yield b"".join((before, known[0], _escaped(content)))
+            at = stop
+            self._n_run = at - begin
 
     def _pass(self, text: bytes) -> None:
         """Note text outside of literals."""
@@ -152,10 +183,7 @@ class LiteralScreen:
             return None
         end = text.find(b"</%s>" % name, tag.end(), tag.end() + _MAX_PLAIN_BYTES)
         content = text[tag.end() : end]
-        if end < 0 or not _PLAIN.fullmatch(content):
-            return None
-        tags = b"".join(_TAGS.findall(content))
-        return (content,) if not tags or _is_canonical(tags) else None
+        return (content,) if end >= 0 and _is_plain(content) else None
 
     def _open(self, tag: re.Match[bytes]) -> bytes:
         """Parse a start tag, and return the one of a typed literal in its place."""
@@ -200,6 +228,13 @@ def _escaped(text: bytes) -> bytes:
         if b"<" in text or b"&" in text
         else text
     )
+
+
+def _is_plain(content: bytes) -> bool:
+    if not _PLAIN.fullmatch(content):
+        return False
+    tags = b"".join(_TAGS.findall(content))
+    return not tags or _is_canonical(tags)
 
 
 @lru_cache(maxsize=1024)

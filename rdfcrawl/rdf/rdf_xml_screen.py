@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.iris import resolve
@@ -25,10 +24,10 @@ from rdfcrawl.rdf.rdf_xml_literals import (
     LiteralScreen,
     MendingNeeded,
 )
+from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
 from rdfcrawl.rdf.xml_screen import (
     MAX_XML_DEPTH,
     XmlScreen,
-    n_open,
     outline_of,
     without_comments,
 )
@@ -43,53 +42,46 @@ _USUAL_ROOT: Final = b"<rdf:RDF"
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
+_ABSOLUTE_BASE = re.compile(rb"xml:base=\"https?:[^\"&\s]*+\"")
 _RELATIVE_BASE = re.compile(
     rb"(\sxml:base\s*=\s*)(?:\"(?![\w.+-]+:)([^\"&\s]*)\"|'(?![\w.+-]+:)([^'\"&\s]*)')"
 )
-_ITS: Final = b"http://www.w3.org/2005/11/its"
+_ITS = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/2005/11/its[\"']")
 _VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
-_UNUSUAL_PARSE_TYPE = re.compile(rb"parseType(?!=\"(?:Collection|Resource)\">)")
+_PARSE_TYPE = re.compile(rb"parseType(?!=\"(?:Collection|Resource)\">)")
 _PARSE_TYPE = re.compile(rb"parseType\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
 _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
 # In outlines: a node below rdf:datatype.
-_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
-# In outlines of tags: a name that may be in upper case.
-_UPPER = re.compile(rb"(?:[bdgpuyA]*+:)?A")
-_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
+_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+>\n*+<[^/!?]")
 _BREAK = re.compile(rb"=(?:\"[^\"\n]*+\n|'[^'\n]*+\n)")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
 )
-_MARKUP_ASIDE = re.compile(
-    rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
-)
-_TEXT_AFTER_COMMENT = re.compile(rb"-->\s*+(?:[^\s<]|</)")
+_MARKUP_IN_CDATA = re.compile(rb"<!\[CDATA\[[^<>]*+(?:<|(?<!\]\])>)")
 _TEXT_AFTER_INSTRUCTION = re.compile(rb"\?>\s*+(?:[^\s<]|</)")
 _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
-_MIN_LINES_BYTES: Final = 8 * 1024
-_MAX_KNOWN: Final = 1024  # outlines of tags
-# What tags have that needs a check, in outlines.
-_ABOUT, _RESOURCE, _TYPE = map(outline_of, (b":about=", b":resource=", b":type="))
-_NAMED: Final = {
-    outline_of(b"parseType="): "parse type",
-    outline_of(b"bagID="): "bag",
-    outline_of(b"datatype="): "datatype",
-    _TYPE: "type",
-    _ABOUT: "about",  # perhaps at a property
-}
-_DECLARED: Final = ((b"!", "aside"), (b"!AAAAA", "cdata"), (b"!AAAAAAA", "list"))
-_ATTRIBUTES: Final = (
-    *(("about", _ABOUT, True), ("resource", _RESOURCE, False), ("type", _TYPE, True)),
+_LETTERS: Final = b"/:bdgpuyA"  # of outlines
+# Attributes that need a check, in outlines
+_BAG_MARK, _DATATYPE_MARK = outline_of(b"bagID="), outline_of(b"datatype=")
+# Attributes of nodes, and those of properties
+_PLACED: Final = tuple(
+    (outline_of(name), name, is_of_node)
+    for name, is_of_node in (
+        *((b":about=", True), (b":resource=", False), (b":type=", True)),
+    )
 )
-_MAX_COUNTED: Final = 3  # tags with an attribute
-_NONE: Final = frozenset[str]()
+_USUAL_PARSE_TYPES: Final = (
+    b'parseType="Collection">', b'parseType="Resource">', LITERAL + b">"
+)  # fmt: skip
+_ALONE = re.compile(rb"<[^\s<>=\"']++\s++[\w.-]++:\Z")  # before the only attribute
+_TAIL_BYTES: Final = 2048  # with comments behind the root
 
 
 class LiteralsNeeded(Exception):
@@ -118,6 +110,7 @@ class RdfXmlScreen(XmlScreen):
         self._base = base
         self._literals = LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
+        self._n_before = 0  # bytes up to the end of its tag
 
     def _screened(self, block: bytes, *, is_last: bool) -> bytes:
         """Check the block.
@@ -126,40 +119,46 @@ class RdfXmlScreen(XmlScreen):
             MendingNeeded: see there.
             LiteralsNeeded: see there.
         """
+        begin = 0
         if not self._is_begun:
             block = self._with_root(block)
-        outline = outline_of(block)
-        found = _found_in(outline)
-        if "parse type" in found and (
-            _UNUSUAL_PARSE_TYPE.search(block) or b'"d:pAyp' in outline
-        ):
+            begin, self.depth = self._n_before, int(self._is_rdf)
+            if _has_defaults(block[:begin]):
+                raise MendingNeeded
+        is_alone = is_last and not self._is_begun and self._is_rdf
+        text = block[begin:] if begin else block
+        if b"parseType" in text and not self._has_usual_parse_types(text):
             block = self._with_parse_types(block)
+            text = block[begin:]
         if self._literals is not None:
             block = self._literals.feed(block, is_last=is_last)
-            outline = outline_of(block)
-            found = _found_in(outline)
-        markup = block
-        if found:
-            if "aside" in found or "instruction" in found:
-                markup = _without_markup_in_asides(block, found)
-                if markup is not block:
-                    outline = outline_of(markup)
-            if (
-                ("bag" in found and b"bagID" in markup)
-                or ("datatype" in found and _TYPED_NODE.search(outline))
-                or ("break" in found and _has_break(markup))
-            ):
-                raise MendingNeeded
-            self._check_names(markup, outline, found)
-        is_small = is_last and not self._is_begun and len(markup) < MAX_XML_DEPTH
-        # The parser checks that it ends the root.
-        if (
-            not (is_small and self._is_rdf)
-            or "aside" in found
-            or not markup.rstrip().endswith(b"</rdf:RDF>")
-        ):
-            self._check_depth(markup, outline)
+            text = block[begin:]
+        outline = outline_of(text)
+        is_node = self.depth % 2 == self._is_rdf
+        if not has_stripes(outline, begins_with_node=is_node):
+            text = self._checked(text, outline)
+            outline = outline_of(text)
+        if is_alone and _is_shallow(outline) and _ends_root(text):
+            self.depth = 0
+        else:
+            self._check_depth(text, outline)
         return block
+
+    def _checked(self, text: bytes, outline: bytes) -> bytes:
+        """Check unusual text, and return it without asides if they have markup."""
+        markup = text
+        if b"!" in outline or b"?" in outline:
+            markup = _without_markup_in_asides(text, outline)
+            if markup is not text:
+                outline = outline_of(markup)
+        if (
+            (_BAG_MARK in outline and b"bagID" in markup)
+            or (_DATATYPE_MARK in outline and _TYPED_NODE.search(outline))
+            or (_may_have_break(outline) and _has_break(markup))
+        ):
+            raise MendingNeeded
+        self._check_places(markup, outline)
+        return markup
 
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
@@ -167,11 +166,19 @@ class RdfXmlScreen(XmlScreen):
         found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
         if found is None:
             return block
-        self._is_rdf, tag = True, found[0]
-        if tag.count(b"xmlns") == tag.count(b"=") and _ITS not in tag:
+        self._is_rdf, tag, self._n_before = True, found[0], found.end()
+        n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
+        if n_others:
+            n_others -= len(_ABSOLUTE_BASE.findall(tag))
+        prefixes = _ITS.findall(tag) if b"/its" in tag else ()
+        is_its = any(prefix + b":dir" in block for prefix in prefixes)
+        if not n_others and not is_its:
             return block
-        is_its = _ITS in tag and b":dir" in block
-        if _NOT_OF_ROOT.search(tag) or (is_its and not _VERSION.search(tag)):
+        if (
+            _NOT_OF_ROOT.search(tag)
+            or (is_its and not _VERSION.search(tag))
+            or _BREAK_IN_VALUE.search(tag)
+        ):
             raise MendingNeeded
         if base := _RELATIVE_BASE.search(tag):
             value = (base[2] or base[3] or b"").decode()
@@ -179,12 +186,12 @@ class RdfXmlScreen(XmlScreen):
                 new = resolve(value.partition("#")[0], self._base)
             except ValueError:
                 raise MendingNeeded from None
-            begin = found.start() + base.start()
-            end = found.start() + base.end()
-            block = b'%s%s"%s"%s' % (
-                *(block[:begin], base[1]),
-                *(new.replace("&", "&amp;").encode(), block[end:]),
+            tag = b'%s%s"%s"%s' % (
+                *(tag[: base.start()], base[1]),
+                *(new.replace("&", "&amp;").encode(), tag[base.end() :]),
             )
+            self._n_before = found.start() + len(tag)
+            return block[: found.start()] + tag + block[found.end() :]
         return block
 
     def _with_parse_types(self, block: bytes) -> bytes:
@@ -211,24 +218,42 @@ class RdfXmlScreen(XmlScreen):
                     done = found.end()
         return b"".join((*parts, block[done:])) if parts else block
 
-    def _check_names(self, markup: bytes, outline: bytes, found: set[str]) -> None:
+    def _has_usual_parse_types(self, block: bytes) -> bool:
+        """Return whether the parser knows all values of `rdf:parseType`.
+
+        For XML literals, the screen of them is set.
+        """
+        numbers = [block.count(each) for each in _USUAL_PARSE_TYPES]
+        before = block.split(b"parseType")
+        before.pop()
+        if sum(numbers) != len(before):
+            return False
+        tags = {part[part.rfind(b"<") :] for part in before}
+        if not all(map(_ALONE.match, tags)):
+            return False
+        if numbers[-1] and self._literals is None:
+            if self._is_begun:
+                raise LiteralsNeeded
+            self._literals = LiteralScreen()
+        return True
+
+    def _check_places(self, markup: bytes, outline: bytes) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
-        tags: list[tuple[int, bool]] = []
-        for name, mark, is_of_node in _ATTRIBUTES:
-            if name in found:
-                tags += _tags_with(
-                    *(markup, b":%s=" % name.encode()),
-                    n_at_most=outline.count(mark),
-                    is_of_node=is_of_node,
-                )
+        tags: list[tuple[int, bytes, bool]] = []
+        for mark, attribute, is_of_node in _PLACED:
+            if mark in outline:
+                tags += _tags_with(markup, attribute, is_of_node=is_of_node)
         if not tags:
             return
-        depth, done = self.depth, 0
-        has_nodes = b'"Resource"' in markup  # they are properties, too
-        for at, is_of_node in sorted(tags):
-            depth += n_open(markup, done, at)
+        if b'"Resource"' in markup:  # nodes that are properties: which ones is unknown
+            if any(_is_upper(tag) is not is_of_node for _, tag, is_of_node in tags):
+                raise MendingNeeded
+            return
+        is_node, done = self.depth % 2 == self._is_rdf, 0
+        for at, _, is_of_node in sorted(tags):
+            is_node ^= _has_odd_depth(markup, done, at)
             done = at
-            if has_nodes or (depth % 2 == self._is_rdf) is not is_of_node:
+            if is_node is not is_of_node:
                 raise MendingNeeded
 
 
@@ -269,120 +294,104 @@ def _tag_around(text: bytes, at: int) -> bytes:
 
 
 def _tags_with(
-    markup: bytes, attribute: bytes, *, n_at_most: int, is_of_node: bool
-) -> Iterator[tuple[int, bool]]:
-    """Yield the first begin of tags with an attribute and a name of unusual case.
-
-    Names of classes mostly begin in upper case, and those of properties do not.
-    """
-    firsts: dict[bytes, int] = {}
-    for tag in _tags_before(markup, attribute, n_at_most):
-        name = tag.split(None, 1)[0]
-        is_upper = name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
-        if is_upper is not is_of_node:
-            at = markup.find(tag + attribute)
-            firsts[name] = min(at, firsts.get(name, at))
-    for at in firsts.values():
-        yield at, is_of_node
-
-
-def _tags_before(markup: bytes, attribute: bytes, n_at_most: int) -> set[bytes]:
-    """Return the different texts before an attribute in tags.
-
-    Counts of few ones are faster than a search for all.
-    """
-    tags: set[bytes] = set()
-    n_left, at = n_at_most, -1
-    while len(tags) < _MAX_COUNTED and (at := markup.find(attribute, at + 1)) >= 0:
-        tag = markup[markup.rfind(b"<", 0, at) : at]
-        if tag in tags:
-            break
-        tags.add(tag)
-        n_left -= markup.count(tag + attribute)
-        if not n_left:
-            return tags
+    markup: bytes, attribute: bytes, *, is_of_node: bool
+) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield the first begin of tags of each name with an attribute."""
     parts = markup.split(attribute)
     parts.pop()
-    return {part[part.rfind(b"<") :] for part in parts}
+    names: set[bytes] = set()
+    at = 0
+    for tag in dict.fromkeys([part[part.rfind(b"<") :] for part in parts]):
+        name = tag.split(None, 1)[0] if tag[:1] == b"<" else b"<!"
+        if name not in names:
+            names.add(name)
+            at = markup.find(tag + attribute, at)
+            is_tag = b">" not in tag or _tag_around(markup, at + len(tag))
+            if is_tag and not name.startswith((b"<!", b"<?")):
+                yield at, tag, is_of_node
 
 
-def _found_in(outline: bytes) -> set[str]:
-    """Return the unusual parts of the tags, and those that need a check.
-
-    A document has few tags whose outlines differ, and documents have the same ones.
-    """
-    if outline.startswith(b"<?"):  # the declaration
-        outline = outline[outline.find(b"?>") + 2 :]
-    rows = _rows_of_lines(outline) if len(outline) > _MIN_LINES_BYTES else None
-    if rows is None:
-        rows = set(outline.split(b"<"))
-    if len(rows) > _MAX_KNOWN:  # mostly of different texts
-        rows = {_tag_of(row) for row in rows}
-    return set().union(*map(_kinds_of, rows))
+def _is_upper(tag: bytes) -> bool:
+    """Return whether a name begins in upper case, as those of most classes."""
+    name = tag.split(None, 1)[0]
+    return name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
 
 
-def _rows_of_lines(outline: bytes) -> set[bytes] | None:
-    """Return the tags of an outline; None if one has a line break."""
-    rows: set[bytes] = set()
-    for line in set(outline.split(b"\n")):
-        tags = line.split(b"<")
-        last = tags[-1]
-        if len(tags) > 1 and not (last.startswith((b"!", b"?")) or _TAG.match(last)):
-            return None
-        rows.update(tags[1:])
-    return rows
+def _has_odd_depth(text: bytes, begin: int, end: int) -> bool:
+    """Return whether `n_open` is odd, which takes fewer counts."""
+    n = text.count(b"<", begin, end) - text.count(b"/>", begin, end + 1)
+    for each in (b"!", b"?"):
+        if text.find(each, begin, end) >= 0:
+            n -= text.count(b"<" + each, begin, end + 1)
+    return n % 2 == 1
 
 
-def _tag_of(row: bytes) -> bytes:
-    return found[0] if (found := _TAG.match(row)) else row
+def _may_have_break(outline: bytes) -> bool:
+    """Return whether an attribute may have a line break."""
+    rest = outline.translate(None, _LETTERS).replace(b'=""', b"").replace(b"=''", b"")
+    return b"=" in rest and _BREAK.search(rest) is not None
 
 
-@lru_cache(_MAX_KNOWN)
-def _kinds_of(row: bytes) -> frozenset[str]:
-    """Return the unusual parts of a tag with this outline behind `<` and of text."""
-    if row.startswith(b"!"):
-        return frozenset(kind for mark, kind in _DECLARED if row.startswith(mark))
-    if row.startswith(b"?"):
-        return frozenset({"instruction"})
-    tag = _TAG.match(row)
-    outline = tag[0] if tag else row
-    if b"=" not in outline:
-        return _NONE
-    kinds = {kind for name, kind in _NAMED.items() if name in outline}
-    if _RESOURCE in outline and _UPPER.match(outline):
-        kinds.add("resource")
-    if b"\n" in outline and _BREAK.search(outline):
-        kinds.add("break")
-    return frozenset(kinds)
+def _is_shallow(outline: bytes) -> bool:
+    n_tags = outline.count(b"<")
+    return n_tags <= MAX_XML_DEPTH or n_tags - outline.count(b"</") <= MAX_XML_DEPTH
 
 
-def _without_markup_in_asides(block: bytes, found: set[str]) -> bytes:
+def _ends_root(markup: bytes) -> bool:
+    """Return whether the end of the root is at the end; the parser checks the rest."""
+    tail = markup[-_TAIL_BYTES:].rstrip()
+    while tail.endswith(b"-->"):
+        tail = tail[: max(tail.rfind(b"<!--"), 0)].rstrip()
+    return tail.endswith(b"</rdf:RDF>")
+
+
+def _without_markup_in_asides(block: bytes, outline: bytes) -> bytes:
     """Return the text without asides if they have markup.
 
     Raises:
         MendingNeeded: text next to them, or defaults of attributes.
     """
-    is_declared = "aside" in found
     markup, splits_text = block, False
+    is_declared = b"<!" in outline
+    has_cdata = is_declared and b"<![CDATA[" in block
+    after_declaration = outline.find(b"?>") + 2 if outline.startswith(b"<?") else 0
+    has_text, has_markup = _beside_comments(block) if is_declared else (False, False)
     if (
-        (is_declared and _TEXT_AFTER_COMMENT.search(block))
+        has_text
         or (
-            "cdata" in found
+            has_cdata
             and (_TEXT_BEFORE_CDATA.search(block) or _TEXT_AFTER_CDATA.search(block))
         )
-        or ("instruction" in found and _TEXT_AFTER_INSTRUCTION.search(block))
+        or (
+            outline.find(b"<?", after_declaration) >= 0
+            and _TEXT_AFTER_INSTRUCTION.search(block)
+        )
     ):
         markup, splits_text = _without_asides(block)
-    elif is_declared and _MARKUP_ASIDE.search(block):
+    elif has_markup or (has_cdata and _MARKUP_IN_CDATA.search(block)):
         markup = without_comments(block)
-    if splits_text or ("list" in found and _has_defaults(markup)):
+    if splits_text or (is_declared and _has_defaults(markup)):
         raise MendingNeeded
     return markup
 
 
+def _beside_comments(block: bytes) -> tuple[bool, bool]:
+    """Return whether text or an end tag follows comments, and if they have tags."""
+    has_markup = False
+    for part in block.split(b"<!--")[1:]:
+        comment, end, after = part.partition(b"-->")
+        has_markup = has_markup or not end or b"<" in comment or b">" in comment
+        first = after.lstrip(b" \t\n\r\f\v")[:2]
+        if first and (first[:1] != b"<" or first == b"</"):
+            return True, has_markup
+    return False, has_markup
+
+
 def _has_defaults(markup: bytes) -> bool:
     """Return whether a declaration gives attributes values."""
-    return b"<!ATTLIST" in markup and _DEFAULT.search(markup) is not None
+    if b"<!ATTLIST" not in markup:
+        return False
+    return _DEFAULT.search(without_comments(markup)) is not None
 
 
 def _without_asides(text: bytes) -> tuple[bytes, bool]:

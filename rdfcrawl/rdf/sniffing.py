@@ -200,6 +200,7 @@ _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 _WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
+_MARKUP_STARTS = (b"<?xml ", b"<!DOCTYPE ", b"<!doctype ")
 _STARTS_OF_TEXT = b"<{[@#"
 # A comment that may be longer than the first bytes
 _BEGINS_COMMENT = re.compile(
@@ -326,8 +327,11 @@ def _is_behind_message(claimed: formats.Format, head: bytes) -> bool:
     if claimed is formats.RDF_XML:
         root = _LATE_ROOT.match(head)
         return root is not None and not _PAGE_MARK.search(root[0].lower())
-    is_turtle = _RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head)
-    return claimed.family == "text" and bool(is_turtle or _LATE_STATEMENT.search(head))
+    return claimed.family == "text" and bool(
+        _RELATIVE_STATEMENT.match(head)
+        or _LATE_DIRECTIVE.search(head)
+        or _LATE_STATEMENT.search(head)
+    )
 
 
 def _is_sure(
@@ -369,26 +373,32 @@ def _sniff(head: bytes) -> FormatDecision:
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
         return _by_magic(PackingKind.TAR)
-    found = _sniff_text(head)
-    if found is not None:
+    if head.startswith(_MARKUP_STARTS):  # usual, and nothing else
+        return _sniff_markup(head)
+    if JSON_START.match(head):
+        found = _format_of_json(head)
+    elif (found := _sniff_text(head)) is not None:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
-    elif _RDF_JSON_START.match(head) and not _JSON_LD_KEY.search(head):
-        found = formats.RDF_JSON
-    elif _is_dcat_us(head):
-        found = formats.DCAT_US
-    elif not JSON_START.match(head):
+    elif head.lstrip()[:1] in (b"{", b"[", b"/", b"#") and _is_dcat_us(head):
+        found = formats.DCAT_US  # comments may precede it
+    else:
         return _sniff_markup(head)
-    elif _JSON_LD_KEY.search(head):
-        found = formats.JSON_LD
     return FormatDecision(found, "content", "" if found else "JSON")
 
 
+def _format_of_json(head: bytes) -> formats.Format | None:
+    is_json_ld = _JSON_LD_KEY.search(head) is not None
+    if not is_json_ld and _RDF_JSON_START.match(head):
+        return formats.RDF_JSON
+    if _is_dcat_us(head):
+        return formats.DCAT_US
+    return formats.JSON_LD if is_json_ld else None
+
+
 def _is_dcat_us(head: bytes) -> bool:
-    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
-    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#"):
-        return False
+    """Return whether a document is a catalog of DCAT-US."""
     if b'"@context"' in head and _CONTEXT_OF_OTHERS.search(head):
         return False
     is_likely = any(mark in head for mark in _DCAT_US_MARKS)
@@ -443,23 +453,30 @@ def _sniff_markup(head: bytes) -> FormatDecision:
         found = "XML" if _XML_START.match(head) else ""
         page = HTML if _LATE_PAGE.match(head) else None
         return FormatDecision(page, "content", "" if page else found)
+    form = _format_of_root(match, head)
+    return FormatDecision(form, "content", "" if form else "XML")
+
+
+def _format_of_root(match: re.Match[bytes], head: bytes) -> formats.Format | None:
+    if (match[1] or b"").lower() == b"html":  # usual
+        return HTML
+    if (match[2] or b"").endswith(b":RDF"):
+        return formats.RDF_XML
     root, tag = _xml_root(head)
     names = {name.rpartition(b":")[2] for name in (match[1] or root, root)}
     lower = {name.lower() for name in names}
     if lower & _HTML_ROOTS:
-        return FormatDecision(HTML, "content")
+        return HTML
     if lower & _OWN_ROOTS.keys():
-        return FormatDecision(_OWN_ROOTS[min(lower & _OWN_ROOTS.keys())], "content")
+        return _OWN_ROOTS[min(lower & _OWN_ROOTS.keys())]
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     if b"RDF" in names or (
         _RDF_NAMESPACE in head
         and (_NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS)
     ):
-        return FormatDecision(formats.RDF_XML, "content")
+        return formats.RDF_XML
     is_page = tag and lower & _HTML_STARTS and b"xmlns" not in tag
-    if is_page and not _RELATIVE_STATEMENT.match(head):
-        return FormatDecision(HTML, "content")
-    return FormatDecision(None, "content", "XML")
+    return HTML if is_page and not _RELATIVE_STATEMENT.match(head) else None
 
 
 def _xml_root(head: bytes) -> tuple[bytes, bytes]:

@@ -156,13 +156,13 @@ class StatementReader:
         try:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
+                if failure is None and n_quads < batch:
+                    yield self.held + lines
+                    return
                 if self.ends_at_error and lines:
                     self.held, lines = lines, self.held
                 if failure is None:
                     yield lines
-                    if n_quads < batch:
-                        yield self.held
-                        return
                     batch = checking.next_batch(batch, len(lines))
                     continue
                 places = places or _SourceLines(reopen)

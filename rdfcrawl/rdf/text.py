@@ -12,7 +12,7 @@ import codecs
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rdfcrawl.core.content import PulledStream
@@ -313,18 +313,17 @@ class DocumentText:
         self._xml_screen, self._max_bytes = xml_screen, max_bytes
         self._passing: BinaryIO | None = None
 
-    @contextmanager
-    def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
-        """Yield the text: as bytes if in memory, else as a stream.
+    def open(
+        self, log: FaultLog, *screens: Screen
+    ) -> AbstractContextManager[bytes | BinaryIO]:
+        """Return the text: as bytes if in memory, else as a stream.
 
         `screens` are applied to each block in order; they may change the text or raise
         `SourceFault`.
         """
         if self.source.data is not None:
-            yield self.load(log, *screens)
-            return
-        with self._stream(log, *screens) as stream:
-            yield stream
+            return nullcontext(self.load(log, *screens))
+        return self._stream(log, *screens)
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         """Return the text as a stream (`OSError` if not reopenable)."""

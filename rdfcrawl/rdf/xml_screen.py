@@ -116,7 +116,8 @@ class XmlScreen:
     def _check(self, block: bytes) -> bytes:
         parts: list[bytes] = []
         done = at = 0
-        while found := _IN_DTD.search(block, at):
+        last = block.rfind(_ENTITY)
+        while at <= last and (found := _IN_DTD.search(block, at)):
             start, at = found.span()
             if found[0] != _ENTITY:
                 if _ENTITY in found[0]:  # the parser would read it in a comment

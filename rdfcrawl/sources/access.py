@@ -138,6 +138,7 @@ _SERVICE: Final = DCAT + "endpointURL"  # of any kind
 _PAGES: Final = frozenset(
     VOID + name for name in ("rootResource", "exampleResource", "subset")
 )
+_WITHIN: Final = VOID + "inDataset"
 _SPACE: Final = VOID + "uriSpace"
 _PATTERN: Final = VOID + "uriRegexPattern"
 _FORMATS: Final = frozenset(
@@ -156,6 +157,7 @@ _LABELS: Final = (namespaces.RDF + "value", namespaces.RDFS + "label")  # of for
 
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
+    _WITHIN,
 )  # fmt: skip
 _DATED: Final = b"odified> "  # at the end of the predicates of `_MODIFIED`
 # Chunks without any of these have none of the predicates; long ones are found faster.
@@ -181,6 +183,8 @@ _is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullm
 _ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # an open end
 _SPECIAL: Final = re.compile(r"[\[\](){}*+?|^$]")
 _escaped = re.compile(r"\\(.)").sub
+_WITHIN_BYTES: Final = _WITHIN.encode()
+_MAX_OFFERS: Final = 3
 _MAX_PARTS: Final = 3  # dataset, distribution, service
 
 
@@ -189,9 +193,11 @@ class AccessScan:
     """Collects descriptions of datasets from the statements of one document.
 
     `urls` has the URLs of distributions so far, in UTF-8; they are not ordinary links.
+    `datasets` has the first documents about datasets that the document is in.
     """
 
     urls: set[bytes] = field(default_factory=set)
+    datasets: dict[str, None] = field(default_factory=dict)
     _named: dict[tuple[str, str, AccessMethod], None] = field(default_factory=dict)
     _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
     _services: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -212,6 +218,10 @@ class AccessScan:
         for subject, predicate, obj in _find(lines):
             if self._n_facts >= MAX_FACTS:
                 return
+            if predicate == _WITHIN_BYTES:  # a dump has millions
+                if len(self.datasets) < _MAX_OFFERS:
+                    self.datasets[_decoded(obj)[1:-1].partition("#")[0]] = None
+                continue
             self._n_facts += 1
             self._take(*map(_decoded, (subject, predicate, obj)))
         if b"/ns/dcat#" in chunk:

@@ -10,10 +10,14 @@ third of the days.
 
 from __future__ import annotations
 
+import random
 import sys
+from collections import Counter
+from math import fsum
+from operator import mul
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
+from rdfcrawl.analysis.refresh.optimal import OptimalFreshness, freshness_of
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
     STORMCRAWLER,
@@ -25,6 +29,7 @@ from tests.bench.figures import Figure, judge
 from tests.support.changing_pages import (
     ChangingSite,
     Honesty,
+    kept_fresh,
     optimal_freshness,
     uneven_rates,
 )
@@ -116,7 +121,56 @@ def _days_trusted(rates: list[float], lie: Honesty, budget: int, seed: int) -> i
 
 def _is_trusted(site: ChangingSite) -> bool:
     facts = (page.facts() for page in site.pages)
-    return judge_site(facts, site.day * DAY_MS).is_trusted
+    return judge_site(facts, site.day * DAY_MS).dated.is_trusted
+
+
+def webs() -> dict[str, tuple[list[list[float]], int]]:
+    """Return the rates of the pages of several hosts, and fetches a day for all."""
+    dice = random.Random(1)
+
+    def drawn(n: int, mean: float) -> list[float]:
+        return [float(f"{dice.gammavariate(0.5, mean / 0.5):.2g}") for _ in range(n)]
+
+    sizes = [20] * 99 + [20_000]
+    return {
+        "99 of 20 pages, one of 20,000": ([drawn(n, 0.1) for n in sizes], 2000),
+        "8 of 1,000 pages, each 3 times as fast": (
+            [drawn(1000, 0.001 * 3**k) for k in range(8)],
+            1000,
+        ),
+        "5 static, 5 of 0.3 a day, 1,000 pages each": (
+            [[0.001] * 1000] * 5 + [[0.3] * 1000] * 5,
+            1000,
+        ),
+    }
+
+
+def equal_shares(hosts: list[list[float]], budget: int) -> float:
+    """Return the best freshness if each host gets as much as others that need it."""
+    shares = dict.fromkeys(range(len(hosts)), 0.0)
+    left, wanting = float(budget), set(shares)
+    while left > 1e-6 and wanting:
+        each = left / len(wanting)
+        for n in list(wanting):
+            step = min(each, len(hosts[n]) - shares[n])
+            shares[n], left = shares[n] + step, left - step
+            if shares[n] >= len(hosts[n]) - 1e-9:
+                wanting.discard(n)
+    fresh = [freshness_of(Counter(x), shares[n], 1.0) for n, x in enumerate(hosts)]
+    sizes = [len(some) for some in hosts]
+    return fsum(map(mul, fresh, sizes)) / sum(sizes)
+
+
+def compare_shares() -> list[Figure]:
+    """Print freshness by shares of a budget; return that by one price, of the best."""
+    figures = []
+    for name, (hosts, budget) in webs().items():
+        best = optimal_freshness([rate for some in hosts for rate in some], budget)
+        found = kept_fresh(hosts, budget, 60)
+        equal = equal_shares(hosts, budget)
+        print(f"{name}: equal {equal:.3f}, one price {found:.3f}, optimum {best:.3f}")
+        figures.append(Figure(name, found / best, "x optimum", at_least=0.98))
+    return figures
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
@@ -125,7 +179,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     n_pages, n_days = (*map(int, given), *(300, 120)[len(given) :])
     rates = uneven_rates(n_pages, mean=MEAN_RATE)
     figures = [each for share in SHARES for each in compare(rates, n_days, share)]
-    return figures + truth(rates, n_days)
+    return figures + truth(rates, n_days) + compare_shares()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from rdfcrawl.analysis.report.content import ReportTable
+from rdfcrawl.analysis.report.making import report_crawl
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from tests.support.command_forks import scrapy, shared_forks
@@ -81,10 +83,10 @@ def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     assert f"fetched 2023-11-14T22:13:20Z, {changes}" in shown.stdout
     assert not (root / "refresh").exists()
     first, seen = refresh_on_terminal(tmp_path, "--json")
-    assert b"planning: 1 page is due on 1 host so far" in seen
+    assert b"planning: 1 page is chosen on 1 host so far" in seen
     told = [json.loads(each) for each in (first, refresh(tmp_path, "--json").stdout)]
     assert [each["queued"] for each in told] == [2, 0]
-    assert [each["due"] for each in told] == [2, 2]
+    assert [each["chosen"] for each in told] == [2, 2]
     assert [each["is_new"] for each in told] == [True, False]
     again = refresh(tmp_path, "--dry-run", "--json")
     assert [json.loads(x)["url"] for x in again.stdout.splitlines()] == PAGES
@@ -93,3 +95,27 @@ def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert refused.stderr.endswith("another refresh of this crawl is running\n")
     assert refused.stderr.count("\n") == 1
+
+
+def test_budgets_that_leave_due_pages_say_so(tmp_path: Path) -> None:
+    """If a host has more due pages than its budget, a line and the report say so.
+
+    They have the length of a round, and the budget that fresh copies need.
+    """
+    root = tmp_path / "c"
+    urls = [f"http://a.example/{n}" for n in range(20)]
+    write_events(root, [UrlFetched(url, FETCHED_MS) for url in urls])
+    told = refresh(tmp_path, "-sREFRESH_HOST_BUDGET=2").stdout.splitlines()
+    assert told[0].endswith(": 20 of 20 pages on 1 host are due, 2 chosen, 2 queued")
+    line = "a.example: 2 of 20 pages an epoch, so a round takes 10 days, and at best"
+    assert told[1].startswith(line)
+    again = json.loads(refresh(tmp_path, "--json").stdout)
+    (outlook,) = again["outlooks"]
+    assert (outlook["n_pages"], outlook["round_days"]) == (20, 10)
+    (table,) = next(x for x in report_crawl(root).sections if x.key == "budgets").items
+    assert isinstance(table, ReportTable)
+    n_needed = outlook["needed"]
+    assert table.rows == (("a.example", 20, 2, 10, outlook["freshness"], n_needed),)
+    assert f"0.9 needs {n_needed} an epoch" in told[1]
+    assert 2 < n_needed <= 20
+    assert [x.key for x in report_crawl(root, "b.example").sections][-1] != "budgets"

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from redis import Redis
 
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
+from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import scrapy
-from tests.support.described_sites import TurtleSite
-from tests.support.oai_repositories import (
-    OaiRepository,
-    RepositoryItem,
-    ServedRepository,
+from tests.support.crawl_names import scripted_names
+from tests.support.planted_sites import (
+    DIFFERENCES,
+    ManyHosts,
+    PlantedArchives,
+    PlantedCatalog,
+    PlantedDumps,
+    PlantedEmptyEndpoint,
+    PlantedEndpoint,
+    PlantedFeed,
+    PlantedIndex,
+    PlantedLinks,
+    PlantedPages,
+    PlantedParts,
+    PlantedPortal,
+    PlantedRepository,
+    PlantedResources,
+    PlantedSlices,
+    PlantedTree,
+    PlantedVoid,
 )
-from tests.support.sitemap_sites import Site, dataset, urlset
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,12 +43,16 @@ if TYPE_CHECKING:
 
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
+    from tests.support.planted_sites import Found
 
-Found = set[tuple[str, str]]
-LASTING = ("tagged", "broken", "private")  # pages that never change
+_SITES = (
+    *(PlantedPages, PlantedIndex, PlantedFeed, PlantedDumps, PlantedParts),
+    *(PlantedArchives, PlantedVoid, PlantedCatalog, PlantedTree, PlantedLinks),
+    *(PlantedResources, PlantedPortal),
+)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web() -> Iterator[LocalWeb]:
     """Yield a server of sources."""
     with LocalWeb(first_address="127.81.77.1", n_hosts=4) as web:
@@ -41,7 +60,7 @@ def web() -> Iterator[LocalWeb]:
 
 
 def run(
-    folder: Path, site: str, *words: str, crawl: str
+    folder: Path, *words: str, crawl: str = "linkeddata"
 ) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     settings = {
@@ -49,173 +68,207 @@ def run(
         "CRAWL_ID": crawl,
         "DOWNLOAD_DELAY": 0,
         "HOST_BACKOFF_SECS": 0.05,
+        "RETRY_TIMES": 0,
+        "FAILED_EXIT_CODE": 1,  # a page that fails is a result here
         "GUARD_ALLOW_NETS": LOOPBACK_NETS,
         "GUARD_PORTS": "1-65535",
         "CONTACT_REQUIRED": False,
         "TDM_POLICY": "ignore",
     }
     given = [f"-s{name}={value}" for name, value in settings.items()]
-    return scrapy("verify", site, *words, *given)
+    return scrapy("verify", *words, *given)
 
 
-def verify(folder: Path, site: str, *words: str, crawl: str) -> dict[str, Any]:
-    """Return the result, without differences in its exit code."""
-    done = run(folder, site, "--json", *words, crawl=crawl)
+def verify(folder: Path, *words: str, **more: str) -> list[dict[str, Any]]:
+    """Return the results, without differences in the exit code."""
+    done = run(folder, "--json", *words, **more)
     assert done.returncode in (0, 1), done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    has_some = any(source["documents"] for source in found["sources"])
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    has_some = any(source["documents"] for x in found for source in x["sources"])
     assert done.returncode == int(has_some), done.stderr
     return found
 
 
-def differences(found: dict[str, Any]) -> dict[str, Found]:
-    """Return the documents that are not equal and their verdicts, by kind of source."""
-    by_kind: dict[str, Found] = {}
-    for source in found["sources"]:
-        for each in source["documents"]:
-            some = by_kind.setdefault(source["kind"], set())
-            some.add((each["url"], each["verdict"]))
-    return by_kind
+def differences(found: dict[str, Any]) -> Found:
+    """Return the documents of a site that are not equal, and their verdicts."""
+    documents = [x for source in found["sources"] for x in source["documents"]]
+    different = {(x["url"], x["verdict"]) for x in documents}
+    assert len(different) == len(documents)  # each is in one source
+    return different
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
-    """Return the stored files of the crawls in a folder."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for kind in ("quads", "provenance", "links", "decisions")
-        for path in folder.glob(f"*/{kind}/*.gz")
+def contents(folder: Path) -> dict[str, Any]:
+    """Return the files of a crawl, without results, and the keys of its Redis."""
+    root = folder / "linkeddata"
+    found: dict[str, Any] = {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] not in _OF_SERVERS
+    }
+    with (
+        closing(ensure_server(root / "frontier")) as server,
+        Redis.from_url(server.url) as redis,
+    ):
+        keys = redis.keys()
+        assert keys
+        return found | {f"key {key!r}": _value(redis, key) for key in keys}
+
+
+_OF_SERVERS = ("frontier", "verified")
+
+
+def _value(redis: Redis, key: Any) -> Any:
+    """Return a value in a form that does not depend on the order of a hash."""
+    read: dict[Any, Any] = {
+        b"string": redis.get,
+        b"hash": redis.hgetall,
+        b"set": redis.smembers,
+        b"zset": lambda key: redis.zrange(key, 0, -1, withscores=True),
+        b"list": lambda key: redis.lrange(key, 0, -1),
+        b"stream": redis.xrange,
+    }
+    return read[redis.type(key)](key)
+
+
+class PlantedCrawl(NamedTuple):
+    """A crawl of sites of all kinds of sources, in which differences were planted.
+
+    Attributes:
+        sites: as they are now.
+        folder: of the crawl.
+        stored: its contents before the first verification.
+        found: by that, without differences.
+    """
+
+    sites: list[Any]
+    folder: Path
+    stored: dict[str, Any]
+    found: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def planted(
+    commands: Commands, loopback: Loopback, web: LocalWeb
+) -> Iterator[PlantedCrawl]:
+    """Yield a crawl of sites that have changed since."""
+    sites: list[Any] = [
+        kind(loopback, f"127.20.{77 + n}.1") for n, kind in enumerate(_SITES)
+    ]
+    sites += [PlantedEndpoint(web), PlantedEmptyEndpoint(web)]
+    with PlantedRepository("127.94.77.1") as repository:
+        sites.append(repository)
+        folder = commands.folder()
+        table = folder / "seeds.csv"
+        seeds = [seed for site in sites for seed in site.seeds()]
+        table.write_text("uri,type\n" + "".join(f"{x},{y}\n" for x, y in seeds))
+        arguments = {"seeds": f"@{table}", "harvest": "void"}
+        for _ in range(2):  # the second finds everything unchanged
+            result = commands.crawl(
+                folder=folder, arguments=arguments, FRONTIER_PARTITIONS=1
+            )
+            assert result.code == 0, result.stderr[-3000:]
+        stored = contents(folder)
+        found = verify(folder, *(site.site for site in sites))
+        for site in sites:
+            site.change()
+        yield PlantedCrawl(sites, folder, stored, found)
+
+
+def test_each_planted_difference_is_found_in_each_kind_of_source(
+    planted: PlantedCrawl,
+) -> None:
+    """If the documents of a site differ, exactly these are named, with their verdicts.
+
+    Nothing of the crawl changes.
+    """
+    sites, folder, stored, before = planted
+    assert len(DIFFERENCES) > 12
+    for site, found in zip(sites, before, strict=True):
+        assert differences(found) == set(), type(site).__name__
+        assert site.kind in {x["kind"] for x in found["sources"] if x["equal"]}
+        assert not found["full"]
+    words = [site.site for site in sites]
+    for site, found in zip(sites, verify(folder, *words, "--all"), strict=True):
+        assert differences(found) == site.expected(), type(site).__name__
+        assert found["full"]
+    assert contents(folder) == stored
+
+
+def test_a_sample_names_only_requested_documents(
+    planted: PlantedCrawl,
+) -> None:
+    """If only a sample is requested, the differences are among those of all documents.
+
+    The lists are read completely, and the rest is counted.
+    """
+    sites, folder = planted.sites, planted.folder
+    some = [s for s in sites if type(s) in (PlantedPages, PlantedTree, PlantedLinks)]
+    before = [site.n_requests for site in some]
+    words = [site.site for site in some]
+    found = verify(folder, "--sample", "3", "--seed", "2", *words)
+    for site, n_before, result in zip(some, before, found, strict=True):
+        certain = {each for each in site.expected() if each[1] == "missing"}
+        assert certain <= differences(result) <= site.expected()
+        (source,) = [x for x in result["sources"] if x["kind"] == site.kind]
+        assert source["unsampled"] >= len(site.names) - 6
+        assert site.n_requests - n_before <= 8
+    table = run(folder, some[0].site)
+    assert table.returncode == 1
+    assert f"missing: {some[0].url('added')} (its source lists it)" in table.stdout
+    assert table.stdout.splitlines()[0].split()[:5] == [
+        "equal",
+        "stale",
+        "surplus",
+        "missing",
+        "unknown",
+    ]
+
+
+def test_a_site_has_its_sources_on_other_hosts(
+    commands: Commands, loopback: Loopback, web: LocalWeb
+) -> None:
+    """If sources of a site are on other hosts, they are verified as its sources.
+
+    Hosts that the site only links to are not.
+    """
+    hosts, folder = ManyHosts(loopback, web), commands.folder()
+    with scripted_names(folder, hosts.names()):
+        arguments = {"harvest": "all", "trust": "*.example"}
+        seeds = [hosts.url("apex", "/")]
+        result = commands.crawl(seeds, folder=folder, arguments=arguments)
+        assert result.code == 0, result.stderr[-3000:]
+        hosts.change()
+        own, other = verify(folder, hosts.url("www", "/"), "other.example")
+    assert differences(own) == hosts.expected()
+    assert differences(other) == {(hosts.url("other", "/x"), "stale")}
+    assert {"sitemap", "dataset", "endpoint", "linked pages"} == {
+        x["kind"] for x in own["sources"] if x["documents"]
     }
 
 
-class PlantedSite(Site):
-    """A site with a sitemap, a dataset and a page that only a link leads to."""
-
-    def plant(self) -> None:
-        """Serve the first state."""
-        for name in ("same", "changed", "gone", "dropped", "moved", "other", "down"):
-            self.page(f"/p/{name}")
-        self.page("/l/same")
-        self.page("/l/changed")
-        self.page("/l/gone")
-        tag, body = '"v1"', b"<> <urn:x:says> [ <urn:x:says> 'tagged' ] ."
-        self.server.pages["/p/tagged"] = lambda request: (
-            self._loopback.response(status="304 Not Modified", media_type="")
-            if request.headers.get("if-none-match") == tag
-            else self._loopback.response(body, ETag=tag)
-        )
-        self.server.pages["/p/broken"] = self._loopback.response(status="500 Down")
-        self.put("/robots.txt", b"User-agent: *\nDisallow: /p/private", "text/plain")
-        self.dump("first")
-        self.list("same", "changed", "gone", "dropped", "moved", "other", "down")
-
-    def dump(self, text: str) -> None:
-        """Serve the dump."""
-        line = f"<{self.at('/r/1')}> <urn:x:p> "
-        lines = [f"{line}'{n}' .\n" for n in range(20_000)]  # more than 1 MiB
-        body = "".join([*lines, f"{line}'{text}' .\n"]).encode()
-        self.put("/dump.nt", body, "application/n-triples")
-
-    def list(self, *names: str) -> None:
-        """Serve the sitemap."""
-        rows = [f"<loc>{self.at(f'/p/{name}')}</loc>" for name in (*names, *LASTING)]
-        body = urlset(rows, extra=dataset(self, "dump.nt"))
-        self.put("/sitemap.xml", body, "application/xml")
-
-    def change(self) -> None:
-        """Serve the second state."""
-        self.page("/p/changed", "second")
-        self.server.pages["/p/gone"] = self._loopback.response(status="410 Gone")
-        self.page("/p/new")
-        self.page("/p/target")
-        self.server.pages["/p/moved"] = self._loopback.redirect(self.at("/p/target"))
-        self.put("/p/other", b"<p>Nothing here.</p>", "text/html")
-        self.server.pages["/p/down"] = self._loopback.response(status="500 Down")
-        self.page("/l/changed", "second")
-        self.server.pages["/l/gone"] = self._loopback.response(status="404 No")
-        self.dump("second")
-        self.list("same", "changed", "gone", "new", "moved", "other", "down")
-
-
-def test_planted_differences_of_a_site_are_found(
+def test_differences_of_slices_are_found(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a site with sitemap, dataset and links differs, exactly that is named.
-
-    The crawl is not changed, and pages with validators are requested conditionally.
-    """
-    site = PlantedSite(loopback, "127.20.77.1")
-    site.plant()
-    folder = commands.folder()
-    site.crawl(commands, folder=folder, CRAWL_ID="both")
-    seeds = [site.at(f"/l/{name}") for name in ("same", "changed", "gone")]
-    commands.crawl(seeds, folder=folder, CRAWL_ID="both")
-    stored = snapshot(folder)
-    found = verify(folder, "127.20.77.1", crawl="both")
-    assert differences(found) == {}
-    assert sum(source["equal"] for source in found["sources"]) == 12
+    """If a dump that is cut into slices has changed, then it is named."""
+    site, folder = PlantedSlices(loopback, "127.20.76.1"), commands.folder()
+    arguments = {"sites": site.at("/"), "slice": "1"}
+    commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
     site.change()
-    found = verify(folder, site.at("/"), crawl="both")
-    planted = {
-        *(("changed", "stale"), ("gone", "surplus"), ("new", "missing")),
-        *(("dropped", "surplus"), ("moved", "stale"), ("other", "stale")),
-        ("down", "unknown"),
-    }
-    assert differences(found) == {
-        "sitemap": {(site.at(f"/p/{name}"), verdict) for name, verdict in planted},
-        "dataset": {(site.at("/dump.nt"), "stale")},
-        "linked pages": {
-            (site.at("/l/changed"), "stale"),
-            (site.at("/l/gone"), "surplus"),
-        },
-    }
-    assert snapshot(folder) == stored
-    table = run(folder, "127.20.77.1", "--sample", "2", crawl="both")
-    assert table.returncode == 1
-    assert "missing: " + site.at("/p/new") in table.stdout
+    (found,) = verify(folder, site.site, crawl="sitemap")
+    assert differences(found) == site.expected()
 
 
-def test_planted_differences_of_a_portal_are_found(
-    commands: Commands, web: LocalWeb
-) -> None:
-    """If datasets of a portal were changed, deleted and created, these are named."""
-    portal = web.start(PortalOptions(n_datasets=30, rdf_every=2))
-    folder = commands.folder()
-    arguments = {"portals": portal.origin}
-    commands.crawl(arguments=arguments, spider="ckan", folder=folder)
-    portal.revise(changed=3, deleted=3, created=2)
-    commands.crawl(arguments=arguments, spider="ckan", folder=folder)
-    assert differences(verify(folder, portal.origin, crawl="ckan")) == {}
-    revision = portal.revise(changed=8, deleted=4, created=8, seed=2)
-    kinds = {
-        "stale": revision.changed,
-        "surplus": revision.deleted,
-        "missing": revision.created,
-    }
-    found = differences(verify(folder, portal.origin, crawl="ckan"))
-    expected = set()
-    for kind, names in kinds.items():
-        for name in names:
-            number = int(name[-12:], 16)  # each second dataset has a file
-            expected.add((f"{portal.origin}/dataset/{name}", kind))
-            if number % 2 == 0:
-                expected.add((f"{portal.origin}/files/{number}/0.ttl", kind))
-    assert found == {"portal": expected}
-
-
-def test_planted_differences_of_a_mirror_are_found(
+def test_differences_of_a_mirror_that_has_followed_changes_are_found(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If resources of a ResourceSync source have changed, these are named."""
     source = web.start(ResourceSyncOptions(n_resources=12))
     folder = commands.folder()
     arguments = {"sources": source.origin}
-    commands.crawl(arguments=arguments, spider="resourcesync", folder=folder)
-    source.evolve(4, seed=2)
-    commands.crawl(arguments=arguments, spider="resourcesync", folder=folder)
-    found = verify(folder, source.origin, crawl="resourcesync")
-    assert differences(found) == {}
-    before = source.state()
-    source.evolve(14, seed=3)
+    for seed in (2, 3):
+        commands.crawl(arguments=arguments, spider="resourcesync", folder=folder)
+        before = source.state()
+        source.evolve(14, seed=seed)
     after = source.state()
     expected = {(url, "surplus") for url in before.keys() - after.keys()}
     expected |= {(url, "missing") for url in after.keys() - before.keys()}
@@ -225,85 +278,13 @@ def test_planted_differences_of_a_mirror_are_found(
         if before[url] != after[url]
     }
     assert {verdict for _, verdict in expected} == {"surplus", "missing", "stale"}
-    found = verify(folder, source.origin, crawl="resourcesync")
-    assert differences(found) == {"resourcesync": expected}
+    (found,) = verify(folder, source.origin, crawl="resourcesync")
+    assert differences(found) == expected
 
 
-def test_planted_differences_of_an_endpoint_are_found(
-    commands: Commands, web: LocalWeb
-) -> None:
-    """If a statement of an endpoint has changed, then its graph is named."""
-    options = EndpointOptions(n_triples=200, n_named=3, row_cap=60, has_default=False)
-    node = web.start(options)
-    folder = commands.folder()
-    url = node.endpoint_url
-    for n_changed in (3, 0):
-        commands.crawl(arguments={"endpoints": url}, spider="sparql", folder=folder)
-        node.revise(changed=n_changed)
-    assert differences(verify(folder, url, crawl="sparql")) == {}
-    before = set(node.quads())
-    node.revise(changed=1)
-    (graph,) = {str(quad.graph_name)[1:-1] for quad in before - set(node.quads())}
-    found = verify(folder, url, crawl="sparql")
-    assert differences(found) == {"endpoint": {(graph, "stale")}}
-
-
-def test_planted_differences_of_a_repository_are_found(commands: Commands) -> None:
-    """If records of a repository have changed, these are named."""
-    repository, folder = OaiRepository(), commands.folder()
-    stamp = "2025-0{}-01T00:00:00Z"
-    repository.put(
-        *(RepositoryItem(f"{n}", stamp.format(n), f"title {n}") for n in range(1, 6))
-    )
-    with ServedRepository(repository, "127.94.77.1"):
-        arguments = {"repositories": repository.base}
-        commands.crawl(arguments=arguments, spider="oaipmh", folder=folder)
-        found = verify(folder, repository.base, crawl="oaipmh")
-        assert differences(found) == {}
-        repository.put(
-            RepositoryItem("2", stamp.format(7), "another title"),
-            RepositoryItem("3", stamp.format(8), is_deleted=True),
-            RepositoryItem("6", stamp.format(9), "title 6"),
-        )
-        found = verify(folder, repository.base, crawl="oaipmh")
-    verdicts = {"2": "stale", "3": "surplus", "6": "missing"}
-    expected = {(repository.record_of(x), y) for x, y in verdicts.items()}
-    assert differences(found) == {"repository": expected}
-
-
-def test_planted_differences_of_described_datasets_are_found(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a dataset that a page describes has changed, or is new, these are named.
-
-    A page that describes datasets is requested in any case.
-    """
-    site, folder = TurtleSite(loopback, "127.20.77.3"), commands.folder()
-    dumps = [site.put(f"/{n}.ttl", f'<#r> x:says "{n}" .') for n in (1, 2, 3)]
-    rows = [f"<#d{n}> a void:Dataset ; void:dataDump </{n}.ttl> ." for n in (1, 2, 3)]
-    seed = site.put("/void", "".join(rows[:2]), ETag='"first"')
-    commands.crawl([seed], folder=folder)
-    found = verify(folder, seed, crawl="linkeddata")
-    assert differences(found) == {}
-    site.put("/void", "".join(rows[1:]))
-    site.put("/2.ttl", '<#r> x:says "other" .')
-    found = verify(folder, seed, "--sample", "1", crawl="linkeddata")
-    assert differences(found) == {
-        "linked pages": {(seed, "stale")},
-        "dataset": {
-            (dumps[0], "surplus"),
-            (dumps[1], "stale"),
-            (dumps[2], "missing"),
-        },
-    }
-
-
-def test_wrong_usage_is_one_line(commands: Commands, loopback: Loopback) -> None:
+def test_wrong_usage_is_one_line(planted: PlantedCrawl) -> None:
     """If the crawl has nothing of a site, or none is given, then one line says so."""
-    site = Site(loopback, "127.20.77.2")
-    folder = commands.folder()
-    commands.crawl([site.page("/p")], folder=folder)
-    for words in (["other.example"], ["one.example", "two.example"]):
-        done = run(folder, *words, crawl="linkeddata")
+    for words in ([], ["other.example"]):
+        done = run(planted.folder, *words)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1

@@ -65,7 +65,6 @@ UNITS: Final = (
         b".",
         b"0",
         b"-",
-        b"[",
     ),
 )
 # Its own parsers are bounded, or are not ours to mend.

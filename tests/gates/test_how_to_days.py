@@ -158,7 +158,8 @@ def test_site_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> N
 def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> None:
     """If a portal changes each day, then the nightly command makes the copy equal.
 
-    A night without changes takes as few requests as the guide says.
+    A night without changes takes as few requests as the guide says. A file about which
+    the portal says nothing is requested each night, until it has not changed for long.
     """
     page = read_page("nightly-portal.md")
     (number,) = re.findall(r"at most (\d+) requests", page)
@@ -177,6 +178,7 @@ def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) ->
 
     for name in ("hashed", "dated", "gone", "private", *map(str, range(20))):
         put(name, "first", hash="0a", last_modified="2024-01-01T00:00:00")
+    put("plain", "first")
     copy, _ = nights.spend(0)
     assert copy == truth
 
@@ -186,7 +188,9 @@ def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) ->
     del truth["/f/gone"]
     copy, asked = nights.spend(1)
     assert copy == truth
-    assert [x for x in asked if x.startswith("/f/")] == ["/f/hashed", "/f/new"]
+    assert [x for x in asked if x.startswith("/f/")] == [
+        *("/f/hashed", "/f/new", "/f/plain")
+    ]
 
     put("dated", "third", hash="0a", last_modified="2024-03-01T00:00:00")
     site.packages["private"]["private"] = True
@@ -195,8 +199,10 @@ def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) ->
     del truth["/f/new"]
     copy, asked = nights.spend(2)
     assert copy == truth
-    assert [x for x in asked if x.startswith("/f/")] == ["/f/dated"]
+    assert [x for x in asked if x.startswith("/f/")] == ["/f/dated", "/f/plain"]
 
     copy, asked = nights.spend(3)
     assert copy == truth
     assert len(asked) <= int(number), asked
+    asked_of = [nights.spend(day)[1] for day in (30, 31)]
+    assert ["/f/plain" in asked for asked in asked_of] == [True, False]

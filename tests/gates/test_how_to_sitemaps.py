@@ -7,36 +7,75 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.support.pages import blocks, commands_in, read_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
 SITE = "https://example.org"
 
 
-def judged_site(loopback: Loopback, host: str) -> RawServer:
-    """Serve a site whose sitemap lists a page in vain, one twice, and misses two."""
-    server = loopback(host=host)
-    for name, text in {"/": "a", "/a": "a", "/b": "b", "/c": "c", "/d": "d"}.items():
-        links = "".join(f"<a href='{x}'>{x}</a>" for x in ("/c", "/d") if name == "/")
-        body = f"<title>{name}</title><p>{text * 40}</p>{links}".encode()
-        server.pages[name] = loopback.response(body, "text/html")
-    server.pages["/b?print=1"] = server.pages["/b"]
-    listed = "".join(
-        f"<url><loc>{server.url(x)}</loc><lastmod>2024-01-01</lastmod></url>"
-        for x in ("/", "/a", "/b", "/b?print=1", "/gone")
-    )
-    urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{listed}'
-    body = f"{urlset}</urlset>".encode()
-    server.pages["/sitemap.xml"] = loopback.response(body, "application/xml")
-    return server
+class JudgedSite:
+    """A site of ten dated pages, of which two say the same, and two more without links.
+
+    Its sitemap misses two of them, and lists in vain: a page that is not found, one
+    that `robots.txt` forbids, and one that is redirected.
+    """
+
+    def __init__(self, loopback: Loopback, host: str) -> None:
+        self._loopback = loopback
+        self.server = loopback(host=host)
+        self.at = self.server.url
+        self.days = dict.fromkeys(["/", *(f"/p{n}" for n in range(8))], 1)
+        self.says("/missed", "one that the sitemap misses")
+        self.says("/unlisted", "another one, which it misses, too")
+        moved = loopback.response(status="301 Moved Permanently", Location="/target")
+        self.server.pages["/moved"] = moved
+        self.says("/target", "a page that only a redirect leads to")
+        rules = f"User-agent: *\nDisallow: /private\nSitemap: {self.at('/map.xml')}\n"
+        self._put("/robots.txt", rules, "text/plain")
+        for name in self.days:
+            self.changes(name, 1)
+        self.says("/p7?print=1", "day 1 of /p7")
+
+    def _put(self, path: str, body: str, media_type: str = "text/html") -> None:
+        self.server.pages[path] = self._loopback.response(body.encode(), media_type)
+
+    def says(self, path: str, text: str) -> None:
+        """Serve a page with a text; the front page has links to some others."""
+        links = "".join(
+            f"<a href='{each}'>more</a>"
+            for each in ("/missed", "/unlisted", "/p0", "/none")
+            if path == "/"
+        )
+        words = " ".join(f"{word} {path}" for word in (text * 9).split())
+        self._put(path, f"<title>{path}</title><p>{words}</p>{links}")
+
+    def changes(self, path: str, day: int, *, is_dated: bool = True) -> None:
+        """Change a page on a day; its sitemap has the date unless it conceals that."""
+        if is_dated:
+            self.days[path] = day
+        self.says(path, f"day {day} of {path}")
+        listed = "".join(
+            f"<url><loc>{self.at(name)}</loc><lastmod>2024-01-{day:02}</lastmod></url>"
+            for name, day in {
+                **self.days,
+                "/p7?print=1": 1,
+                "/gone": 1,
+                "/private": 1,
+                "/moved": 1,
+            }.items()
+        )
+        urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{listed}'
+        self._put("/map.xml", f"{urlset}</urlset>", "application/xml")
 
 
 def type_for_site(
@@ -63,23 +102,64 @@ def tables_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def value_of(cell: Any) -> Any:
+    """Return the value of a cell, of a ratio its share."""
+    return cell["value"] if isinstance(cell, dict) else cell
+
+
+def check_listed(tables: dict[str, list[dict[str, Any]]], site: JudgedSite) -> None:
+    """Check the tables about the sitemap, against the pages of the site."""
+    (row,) = tables["Listed URLs by outcome"]
+    shown = {name: value_of(row[name]) for name in row}
+    expected = {"read": 10, "redirected": 1, "not found": 1, "refused": 1, "failed": 0}
+    assert expected.items() <= shown.items()
+    assert (shown["listed"], shown["pages read"]) == (13, 12)
+    assert shown["of these listed"] == pytest.approx(10 / 12)
+    vain = {each["URL"]: each for each in tables["Listed in vain"]}
+    reasons = {
+        "/gone": "404",
+        "/private": "robots_disallowed",
+        "/moved": site.at("/target"),
+    }
+    assert {url: each["detail"] for url, each in vain.items()} == {
+        site.at(name): detail for name, detail in reasons.items()
+    }
+    assert {each["sitemap"] for each in vain.values()} == {site.at("/map.xml")}
+    # Requested: the 12 pages, /moved, /gone and /none.
+    coverage = tables["Coverage"][-1]
+    assert value_of(coverage["coverage (1)"]) == pytest.approx(12 / 15)
+    assert tables["What sitemaps miss"][-1]["missed content"] == 3  # with /none
+
+
+def check_names(page: str, tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Check that the report has the tables, columns and rows that the guide names."""
+    named = re.findall(r"^\| ([A-Z][^|]+) \| ([^|]+) \|", page, re.MULTILINE)
+    assert len(named) >= 12
+    for title, names in named:
+        rows = tables[title]
+        shown = " ".join([*rows[0], *(str(next(iter(x.values()))) for x in rows)])
+        for name in names.partition(", of ")[0].split(", "):
+            assert name in shown, (title, name)
+
+
 def test_sitemaps_of_a_site_are_judged(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a site is crawled as the guide says, then its tables show the errors."""
+    """If a site is crawled as the guide says, then its tables show the errors.
+
+    Its dates are judged by the changes that they claim, and by those they conceal; and
+    no page is requested twice.
+    """
     page = read_page("judge-sitemaps.md")
     typed = commands_in(page)
-    site = judged_site(loopback, "127.81.12.1")
-    host = SITE, site.url("").rstrip("/")
+    site = JudgedSite(loopback, "127.81.12.1")
+    host = SITE, site.at("").rstrip("/")
     (tmp_path / "crawl").mkdir()
-    again = [words[1] for words in typed].index("refresh")
+    again = next(n for n, words in enumerate(typed) if "REVISITS=refresh" in words)
     for words in typed[:again]:
         type_for_site(commands, words, host, tmp_path)
-    table = tables_of(tmp_path)
-    for name in re.findall(r"^\| ([A-Z][^|]+) \| ", page, re.MULTILINE):
-        assert name in table, name
-    missed = table["What sitemaps miss"][0]
-    assert missed["missed content"] == 2
+    tables = tables_of(tmp_path)
+    check_listed(tables, site)
     (example,) = blocks(page, "python")
     told = subprocess.run(
         [sys.executable, "-W", "error", "-c", example],
@@ -90,12 +170,23 @@ def test_sitemaps_of_a_site_are_judged(
         timeout=300,
     )
     assert [line.split(" is linked by ")[0] for line in told.stdout.splitlines()] == [
-        site.url("/c"),
-        site.url("/d"),
+        site.at("/missed"),
+        site.at("/unlisted"),
     ]
-    site.pages["/a"] = loopback.response(b"<p>changed</p>", "text/html")
+    for name in ("/p0", "/p1", "/p2"):
+        site.changes(name, 20)
+    site.changes("/p3", 20, is_dated=False)
+    n_requests = len(site.server.targets)
     time.sleep(1)  # until the next epoch
     for words in typed[again:]:
         type_for_site(commands, words, host, tmp_path)
-    accuracy = tables_of(tmp_path)["Accuracy of lastmod"][0]
-    assert (accuracy["claimed"], accuracy["changed"]) == (0, 1)
+    requested = Counter(site.server.targets[n_requests:])
+    assert requested["/map.xml"] == 1
+    assert {name: requested[name] for name in site.days} == dict.fromkeys(site.days, 1)
+    tables = tables_of(tmp_path)
+    check_names(page, tables)
+    accuracy = tables["Accuracy of lastmod"][0]
+    counted = [accuracy[name] for name in ("claimed", "content changed", "both")]
+    assert counted == [3, 4, 3]
+    assert value_of(accuracy["precision"]) == 1
+    assert value_of(accuracy["recall of dated pages"]) == 3 / 4

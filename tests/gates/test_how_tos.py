@@ -420,21 +420,27 @@ def test_mirror_is_kept_by_due_pages(
 def test_watched_site_is_requested_repeatedly(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a page changes, then the refresher has a running worker fetch it."""
+    """If pages of HTML change, then the refresher has a running worker fetch them."""
     crawling, refreshing = commands_in(read_page("watch-a-site.md"))
     server = loopback()
-    host = f"{SITE}/", server.url("/page")
+    host = f"{SITE}/", server.url("/front")
+    for path, links in {"/front": ("/page", "/last"), "/last": ()}.items():
+        body = "".join(f"<a href='{each}'>{each}</a>" for each in links)
+        html = f"<title>{path}</title><p>{body}</p>".encode()
+        server.pages[path] = loopback.response(html, "text/html")
     server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'one' .")
     quick = {"CRAWL_ID": "watch", "FRONTIER_COMMIT_SECS": 0.1}
     worker = commands.start(
         *(word.replace(*host) for word in crawling[1:]), folder=tmp_path, **quick
     )
     log = tmp_path / "watch" / "provenance"
+    commands.wait_until(lambda: {"/page", "/last"} <= set(server.targets))
     commands.wait_until(lambda: any(x.stat().st_size for x in log.glob("*.nq*")))
     server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'two' .")
     soon = {"REFRESH_EPOCH_SECS": 1, "REFRESH_INTERVAL_SECS": 1}
     refresher = commands.start(*refreshing[1:], folder=tmp_path, **quick, **soon)
-    commands.wait_until(lambda: server.targets.count("/page") > 2)
+    paths = "/page", "/front", "/last"
+    commands.wait_until(lambda: min(map(server.targets.count, paths)) > 2)
     for running in (refresher, worker):
         running.send(signal.SIGTERM)
     assert refresher.wait().code == 0

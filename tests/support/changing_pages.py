@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
-from math import expm1
+from functools import partial
+from math import exp, expm1
 from typing import TYPE_CHECKING, Literal
 
 from rdfcrawl.analysis.measures.uri_facts import (
@@ -14,8 +15,9 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.refresh.optimal import allocate
+from rdfcrawl.analysis.refresh.optimal import OptimalFreshness, allocate
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
+from rdfcrawl.analysis.refresh.shares import BudgetShares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +36,8 @@ class ChangingPage:
         rate: changes for each day, by a Poisson process.
         changed_day: of the last change; `next_day` of the next one.
         copy: version that was fetched last.
+        dated_by: sitemap that states its lastmod.
+        honesty: of that sitemap; None: as that of the site.
     """
 
     url: str
@@ -44,6 +48,8 @@ class ChangingPage:
     copy: int = 0
     fetches: deque[UriFetch] = field(default_factory=lambda: deque(maxlen=48))
     claims: list[LastmodClaim] = field(default_factory=list)
+    dated_by: str = ""
+    honesty: Honesty | None = None
 
     def facts(self) -> UriFacts:
         """Return the knowledge of the crawl: claims reach back as far as fetches do."""
@@ -56,6 +62,7 @@ class ChangingPage:
             listings=LISTING,
             fetches=tuple(self.fetches),
             claims=tuple(self.claims),
+            dated_by=self.dated_by,
         )
 
 
@@ -158,7 +165,7 @@ class ChangingSite:
     def _claim(self, page: ChangingPage, *, is_new: bool) -> None:
         """State a lastmod of a page in the sitemap of today."""
         now_ms = self.day * DAY_MS
-        match self.honesty:
+        match page.honesty or self.honesty:
             case "none":
                 return
             case "truthful":
@@ -199,3 +206,55 @@ def mean_freshness(rate: float, frequency: float) -> float:
     if not rate:
         return 1.0
     return -expm1(-rate / frequency) * frequency / rate if frequency else 0.0
+
+
+def facts_of(url: str, day: int) -> UriFacts:
+    """Return the facts of a page that was fetched on a day."""
+    return UriFacts(domain="d", url=url, fetches=(UriFetch(started_ms=day * DAY_MS),))
+
+
+def kept_fresh(hosts: list[list[float]], budget: int, n_days: int) -> float:
+    """Return the freshness of pages with known rates that share a budget for a time.
+
+    Each day, all hosts offer all pages, and fetch as many as their shares are. Of the
+    first half, nothing counts.
+    """
+    rates = {
+        f"http://{host}.example/{n}": rate
+        for host, some in enumerate(hosts)
+        for n, rate in enumerate(some)
+    }
+    policy = OptimalFreshness(lambda facts: rates[facts.url] / DAY_MS)
+    last = dict.fromkeys(rates, -1)
+    of_host = [
+        [x for x in rates if x.startswith(f"http://{n}.")] for n in range(len(hosts))
+    ]
+    total = 0.0
+    for day in range(n_days):
+        pages = [
+            [
+                UriFacts(
+                    domain="d", url=x, fetches=(UriFetch(started_ms=last[x] * DAY_MS),)
+                )
+                for x in some
+            ]
+            for some in of_host
+        ]
+        worths = [[policy.worth(x, day * DAY_MS) for x in some] for some in pages]
+        shares = BudgetShares(budget, day)
+        for some in worths:
+            shares.offer(some)
+        settled = shares.settled()
+        for facts, some in zip(pages, worths, strict=True):
+            n_fetches, n_explored = settled.next_share(some)
+            epoch = RefreshEpoch(
+                now_ms=day * DAY_MS, n_fetches=n_fetches, n_explored=n_explored
+            )
+            chosen = policy.choose(partial(list, facts), epoch) if n_fetches else ()
+            last |= dict.fromkeys(chosen, day)
+        if day >= n_days // 2:  # until the next day, a copy is fresh with this share
+            total += sum(
+                exp(-rate * (day - last[url])) * mean_freshness(rate, 1.0)
+                for url, rate in rates.items()
+            )
+    return total / (n_days - n_days // 2) / len(rates)

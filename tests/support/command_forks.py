@@ -67,6 +67,7 @@ _ROOMS = tuple(
 )
 _OF_PAGES = "tldextract", "selectolax.lexbor"
 LONGEST_SECS = 600.0
+RUN_ID = "TEST_RUN_ID"  # a variable, the same in all processes of a run of the tests
 _END_SECS = 10.0  # for a command to end well
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
@@ -122,7 +123,7 @@ class ForkedCommand:
 class CommandForks:
     """The process that commands are forked from; it begins with the first of them.
 
-    The processes of a run of the tests (xdist) share one that has the imports, and each
+    The processes of a run of the tests share one that has the imports, and each
     has a fork of it.
 
     Args:
@@ -141,7 +142,7 @@ class CommandForks:
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._began_with: dict[str, str] = {}
-        run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+        run_id = os.environ.get(RUN_ID) or str(os.getpid())
         kind = crc32(os.fsencode(python))
         self._place = Path(gettempdir(), f"forks-{run_id}-{kind:x}")
 

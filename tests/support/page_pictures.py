@@ -7,8 +7,8 @@ they run, the others at the end.
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -22,12 +22,15 @@ from playwright.sync_api import sync_playwright
 
 from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig
 from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME, run_dataweb
+from tests.support.command_forks import shared_forks
 from tests.support.page_browser import CHROMIUM_FLAGS, find_chromium, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from playwright.sync_api import Browser
+
+    from tests.support.command_forks import ForkedCommand
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "images"
 QUERY: Final = (
@@ -155,20 +158,17 @@ def _take(
 
 
 @contextmanager
-def _crawling(work: Path, delay_secs: float) -> Iterator[subprocess.Popen[bytes]]:
+def _crawling(work: Path, delay_secs: float) -> Iterator[ForkedCommand]:
     allow = work / "allow.txt"
     allow.write_text("^https?://127[.]\n")  # the web links to vocabularies, too
     line = [
-        *(sys.executable, "-m", "scrapy", "workers", "-n", "2", "linkeddata"),
+        *("-m", "scrapy", "workers", "-n", "2", "linkeddata"),
         *("-a", f"seeds=@{work / SEEDS_NAME}", "-s", f"CRAWL_DIR={work / 'crawl'}"),
         *("-a", f"allow={allow}"),
         *("-s", f"GUARD_ALLOW_NETS={NETWORK}", "-s", f"DOWNLOAD_DELAY={delay_secs}"),
     ]
-    with subprocess.Popen(line, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
+    with _started(line) as process:
+        yield process
 
 
 @contextmanager
@@ -177,16 +177,25 @@ def _serving(work: Path) -> Iterator[str]:
     port = free_port()
     _wait_for(lambda: list((work / "crawl").glob("*/quads/log.json")))
     line = [
-        *(sys.executable, "-m", "scrapy", "page", "--port", str(port)),
+        *("-m", "scrapy", "page", "--port", str(port)),
         *("-s", f"CRAWL_DIR={work / 'crawl'}"),
     ]
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait_for(lambda: _answers(url))
-            yield url
-        finally:
-            process.send_signal(signal.SIGTERM)
+    with _started(line):
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(lambda: _answers(url))
+        yield url
+
+
+@contextmanager
+def _started(line: Sequence[str]) -> Iterator[ForkedCommand]:
+    """Run a command that says nothing, and end it."""
+    with Path(os.devnull).open("wb") as nothing:
+        process = shared_forks().start(line, nothing)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
 
 
 def _answers(url: str) -> bool:

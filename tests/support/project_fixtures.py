@@ -20,7 +20,7 @@ StartProject = Callable[..., Project]
 def installed(tmp_path_factory: pytest.TempPathFactory) -> InstalledPackage:
     """Return a virtual environment with rdfcrawl, one for all tests of a run."""
     base = tmp_path_factory.getbasetemp()
-    if base.name.startswith("popen-"):  # of one of several processes (xdist)
+    if base.name.startswith(("fork-", "popen-")):  # of one of several processes
         base = base.parent
     folder: Path = base / "installed"
     with (base / "installed.lock").open("w") as lock:

@@ -31,6 +31,7 @@ LEAST_SHINGLES: Final = 9
 
 _HASH_CHARS: Final = 32
 _NUMBER_CHARS: Final = 8
+_MARK: Final = 0xFFFF_FFFF_FFFF_FFFF  # fingerprints are signed
 _STEP: Final = BINS // N_BANDS
 _DIGITS: Final = 3  # of a minimum
 _SLOT: Final = _NUMBER_CHARS + BINS
@@ -79,9 +80,9 @@ class SpilledClusters:
 
     def add_url(self, number: int, url_mark: int, target_mark: int | None) -> None:
         """Add the fingerprints of a document's URL, and of its redirect target."""
-        self._keys.add(b"u%016x0%08x" % (url_mark, number))
+        self._keys.add(b"u%016x0%08x" % (url_mark & _MARK, number))
         if target_mark is not None:
-            self._keys.add(b"u%016x1%08x" % (target_mark, number))
+            self._keys.add(b"u%016x1%08x" % (target_mark & _MARK, number))
 
     def join(self) -> None:
         """Join equal documents, redirects, and near-duplicates.

@@ -128,6 +128,8 @@ class UriFacts:
         dated_by: the sitemap that stated the greatest `lastmod` last; empty if none.
         fetches: oldest first. If only the latest are kept, the first fetch and the
             first change are unknown; all else is correct.
+        refusal: reason why the last try was refused before a request; empty if it was
+            not.
         cluster: representative of the duplicates of this URL, which may be the URL
             itself; empty if there are none.
         redirects_to: final target of its redirects, if elsewhere.
@@ -150,6 +152,7 @@ class UriFacts:
     claims: tuple[LastmodClaim, ...] = ()
     dated_by: str = ""
     fetches: tuple[UriFetch, ...] = ()
+    refusal: str = ""
     cluster: str = ""
     redirects_to: str = ""
     copies: tuple[str, ...] = ()

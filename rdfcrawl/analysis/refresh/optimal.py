@@ -13,10 +13,9 @@ frequency of change" (2003).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import exp, expm1, floor, fsum, inf, log, sqrt
+from math import exp, expm1, fsum, inf, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
@@ -102,7 +101,6 @@ _STEPS: Final = 60
 _PRECISION: Final = 1e-10
 _SMALL: Final = 1e-4
 _ABOVE: Final = 1 + 1e-9  # above 1 despite rounding
-_DIGITS: Final = 3  # of the rates by which pages are grouped
 
 
 def best_frequency(rate: float, multiplier: float) -> float:
@@ -125,6 +123,13 @@ def best_frequency(rate: float, multiplier: float) -> float:
     return rate / x
 
 
+def mean_freshness(rate: float, frequency: float) -> float:
+    """Return F, the share of time for which the copy of a page is fresh."""
+    if not rate:
+        return 1.0
+    return -expm1(-rate / frequency) * frequency / rate if frequency else 0.0
+
+
 def allocate(
     rates: Mapping[float, int], budget: float, most: float = inf
 ) -> dict[float, float]:
@@ -139,24 +144,91 @@ def allocate(
     if not changing or budget <= 0:
         return dict.fromkeys(rates, 0.0)
 
-    def frequencies(multiplier: float) -> dict[float, float]:
-        return {rate: min(best_frequency(rate, multiplier), most) for rate in changing}
+    def is_above(multiplier: float) -> bool:
+        return _spent(changing, _best(changing, multiplier, most)) > budget
 
-    def spent(chosen: dict[float, float]) -> float:
-        return fsum(f * changing[rate] for rate, f in chosen.items())
+    low, high = _least_multiplier(changing, is_above)
+    found = _best(changing, high, most)
+    if low:
+        # Where neighbouring floats are far apart, interpolate to use up the budget.
+        above, least = _best(changing, low, most), _spent(changing, found)
+        part = (budget - least) / (_spent(changing, above) - least)
+        found = {rate: f + part * (above[rate] - f) for rate, f in found.items()}
+    return dict.fromkeys(rates, 0.0) | found
 
+
+def freshness_of(rates: Mapping[float, int], budget: float, most: float = inf) -> float:
+    """Return the mean freshness of the best allocation; for arguments see there."""
+    return _mean(rates, allocate(rates, budget, most))
+
+
+def budget_for(
+    rates: Mapping[float, int], freshness: float, most: float = inf
+) -> float | None:
+    """Return the least budget for a mean freshness; None if it is out of reach.
+
+    For other arguments see `allocate`.
+    """
+    changing = {rate: n for rate, n in rates.items() if rate}
+    still = dict.fromkeys(rates, 0.0)
+    if _mean(rates, still) >= freshness:
+        return 0.0
+
+    def is_fresh(multiplier: float) -> bool:
+        return _mean(rates, still | _best(changing, multiplier, most)) >= freshness
+
+    if not is_fresh(0.0):
+        return None
+    low, _ = _least_multiplier(changing, is_fresh)
+    return _spent(changing, _best(changing, low, most))
+
+
+def _best(
+    changing: Iterable[float], multiplier: float, most: float
+) -> dict[float, float]:
+    """Return the best frequencies for a multiplier; for 0, the greatest."""
+    if not multiplier:
+        return dict.fromkeys(changing, most)
+    return {rate: min(best_frequency(rate, multiplier), most) for rate in changing}
+
+
+def _spent(changing: Mapping[float, int], frequencies: Mapping[float, float]) -> float:
+    return fsum(f * changing[rate] for rate, f in frequencies.items())
+
+
+def _mean(rates: Mapping[float, int], frequencies: Mapping[float, float]) -> float:
+    total = fsum(
+        mean_freshness(rate, frequencies[rate]) * n for rate, n in rates.items()
+    )
+    return total / max(sum(rates.values()), 1)
+
+
+def _least_multiplier(
+    changing: Iterable[float], holds: Callable[[float], bool]
+) -> tuple[float, float]:
+    """Return multipliers close to each other, where a condition holds and does not.
+
+    It holds up to some multiplier; the first one is 0 if it holds nowhere.
+    """
     low, high = 0.0, _ABOVE / min(changing)  # at the upper end no page is fetched
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        is_above = spent(frequencies(middle)) > budget
-        low, high = (middle, high) if is_above else (low, middle)
-    found = frequencies(high)
-    if low:
-        # Where neighbouring floats are far apart, interpolate to use up the budget.
-        above, least = frequencies(low), spent(found)
-        part = (budget - least) / (spent(above) - least)
-        found = {rate: f + part * (above[rate] - f) for rate, f in found.items()}
-    return dict.fromkeys(rates, 0.0) | found
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def worth_of(rate: float, age_ms: float) -> float:
+    """Return the gain in freshness by a fetch of a page, in milliseconds.
+
+    It is dF/df at the interval `age_ms`, so pages are fetched at the best frequencies
+    for a budget if a fetch takes place as soon as its worth exceeds one price. It never
+    exceeds the mean time for which the new copy is fresh, 1/rate: the worth of fetching
+    a page that is known to have changed.
+    """
+    if not rate:
+        return 0.0
+    x = rate * age_ms
+    return (-expm1(-x) - x * exp(-x)) / rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +238,7 @@ class OptimalFreshness:
     A share of the budget goes to the pages that were not fetched for longest, so a page
     that was given up for its high rate is eventually fetched.
 
-    Memory: an entry for each distinct rate, to three digits, and the URLs to fetch.
+    Memory: the URLs to fetch.
 
     Attributes:
         rate_of: of a page, in changes per millisecond.
@@ -178,13 +250,11 @@ class OptimalFreshness:
     def choose(
         self, open_pages: Callable[[], Iterable[UriFacts]], epoch: RefreshEpoch
     ) -> list[str]:
-        """Return the pages for which most fetches are due."""
-        n_explored = floor(epoch.n_fetches * self.exploration)
-        n_chosen = epoch.n_fetches - n_explored
-        rates = Counter(self._group(each) for each in open_pages())
-        frequencies = allocate(rates, n_chosen / epoch.length_ms, 1 / epoch.length_ms)
-        chosen = most_urgent(self._due(open_pages(), frequencies, epoch), n_chosen)
-        n_explored = epoch.n_fetches - len(chosen)
+        """Return the pages whose fetch is worth most."""
+        n_explored = epoch.rounded(epoch.n_fetches * self.exploration)
+        n_explored = min(max(n_explored, epoch.n_explored), epoch.n_fetches)
+        worths = ((self.worth(each, epoch.now_ms), each.url) for each in open_pages())
+        chosen = most_urgent(worths, epoch.n_fetches - n_explored)
         taken = set(chosen)
         ages = (
             (float(-last_fetched_ms(each)), each.url)
@@ -193,16 +263,12 @@ class OptimalFreshness:
         )
         return chosen + most_urgent(ages, n_explored)
 
-    def _group(self, facts: UriFacts) -> float:
-        return float(f"{self.rate_of(facts):.{_DIGITS}g}")
+    def appraiser(
+        self, _open_pages: Callable[[], Iterable[UriFacts]], now_ms: int
+    ) -> Callable[[UriFacts], float]:
+        """Return a function that gives the worth of fetching a page."""
+        return lambda facts: self.worth(facts, now_ms)
 
-    def _due(
-        self,
-        pages: Iterable[UriFacts],
-        frequencies: Mapping[float, float],
-        epoch: RefreshEpoch,
-    ) -> Iterable[tuple[float, str]]:
-        for each in pages:
-            frequency = frequencies[self._group(each)]
-            if frequency:
-                yield (epoch.now_ms - last_fetched_ms(each)) * frequency, each.url
+    def worth(self, facts: UriFacts, now_ms: int) -> float:
+        """Return the gain in freshness by fetching a page at a time."""
+        return worth_of(self.rate_of(facts), now_ms - last_fetched_ms(facts))

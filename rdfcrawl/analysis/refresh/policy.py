@@ -8,8 +8,10 @@ nothing about the page.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from heapq import nsmallest
 from itertools import takewhile
+from math import floor
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
@@ -33,11 +35,23 @@ class RefreshEpoch:
         now_ms: start of the epoch, in milliseconds since 1970.
         length_ms: time until the next one starts.
         n_fetches: its budget; a page is fetched at most once.
+        n_explored: of these, those that are meant for the oldest copies, at least.
     """
 
     now_ms: int
     length_ms: int = DAY_MS
     n_fetches: int
+    n_explored: int = 0
+
+    def rounded(self, number: float) -> int:
+        """Return a number, rounded up at random in proportion to its fraction."""
+        return floor(number + chance(str(self.now_ms)))
+
+
+def chance(name: str) -> float:
+    """Return a deterministic pseudo-random number from 0 up to 1."""
+    digest = blake2b(name.encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") / 2**32
 
 
 class RefreshPolicy(Protocol):

@@ -24,6 +24,7 @@ from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
 )
+from rdfcrawl.analysis.measures.listed import ListedCount
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -67,6 +68,7 @@ class DomainSummary(NamedTuple):
     groups: tuple[tuple[str | None, LastmodAccuracy], ...]
     copies: CopyFreshness
     habits: SitemapHabits
+    listed: ListedCount
 
 
 class DomainMeasures(NamedTuple):
@@ -99,6 +101,7 @@ class DomainReading:
         self._groups: dict[str | None, list[FetchInterval]] = {}
         self._domain = domain
         self._usage = UsageCount()
+        self._listed = ListedCount()
         self._sample: list[UriFacts] = []
 
     def add(self, some: list[UriFacts]) -> None:
@@ -109,6 +112,7 @@ class DomainReading:
             self._coverage.add(facts)
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
+            self._listed.add(facts)
             for interval in iter_intervals(facts):
                 self._copies.add(interval)
                 intervals.append(interval)
@@ -134,6 +138,7 @@ class DomainReading:
             ),
             self._copies,
             describe_habits(sitemaps),
+            self._listed,
         )
         return DomainMeasures(summary, self._usage, self._sample)
 
@@ -175,6 +180,7 @@ class SiteFigures:
     first_seen: FirstSeenCount = field(default_factory=FirstSeenCount)
     copies: CopyFreshness = field(default_factory=CopyFreshness)
     usage: UsageCount = field(default_factory=UsageCount)
+    outcomes: ListedCount = field(default_factory=ListedCount)
     summary: CoverageSummary = field(default_factory=CoverageSummary)
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
@@ -195,6 +201,7 @@ class SiteFigures:
         """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
+        self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
         self._sample = sample_missed(chain(self._sample, measures.sample))
         found = domain.coverage

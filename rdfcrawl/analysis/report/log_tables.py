@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.refresh.outlook import TARGET, RefreshOutlook
 from rdfcrawl.analysis.report.activities import (
     ActivityCounts,
     FaultExample,
@@ -23,6 +24,7 @@ from rdfcrawl.analysis.report.content import (
     ReportSection,
     ReportTable,
 )
+from rdfcrawl.analysis.verifications import NUMBERS, VerifiedSource
 
 _N_HOSTS: Final = 20  # slowest, and most faulty
 _NO_EXAMPLE: Final = FaultExample(0, "", "")
@@ -166,6 +168,49 @@ def _shares(
     )
 
 
+def outlook_section(
+    outlooks: Iterable[RefreshOutlook], site: str | None = None
+) -> ReportSection | None:
+    """Return the section about budgets of refresh; None if they suffice.
+
+    Args:
+        outlooks: of the last epoch.
+        site: registered domain to report; None: all.
+    """
+    shown = [
+        each
+        for each in outlooks
+        if site is None or f".{each.hosts.partition(':')[0]}".endswith(f".{site}")
+    ]
+    if not shown:
+        return None
+    table = ReportTable(
+        key="refresh-budgets",
+        title="Budgets of refresh",
+        sentence="Hosts that had more due pages than budget in the last epoch, those"
+        " with the longest rounds. A round is over when each page was fetched once. The"
+        " freshness is the share of time for which copies equal their pages, with the"
+        " best frequencies for the estimated rates of change.",
+        columns=(
+            *("host", "pages due", "fetches an epoch", "round, days"),
+            *("freshness", f"fetches for {TARGET}"),
+        ),
+        rows=tuple(
+            (
+                shorten(each.hosts),
+                each.n_pages,
+                each.n_fetches,
+                each.round_days,
+                each.freshness,
+                each.needed,
+            )
+            for each in shown
+        ),
+    )
+    sentence = "How long `scrapy refresh` takes to see all pages again."
+    return ReportSection("budgets", "Budgets", sentence, (table,))
+
+
 EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl
 _KEY: Final = "domain", "epoch", "began_ms"  # `fresh=1` restarts the epoch numbers
 _MAX_LINE_BYTES: Final = 10_000
@@ -234,6 +279,35 @@ def quota_section(
         "The share of each site's quota that sitemaps and links received, and its"
         " utility.",
         (make_quota_table(uses),),
+    )
+
+
+def verified_section(verified: Iterable[VerifiedSource]) -> ReportSection | None:
+    """Return the section about verifications; None if there were none."""
+    rows = [
+        (
+            *(each.site, each.kind, each.name),
+            *(getattr(each, name) for name in NUMBERS),
+            "all" if each.is_full else "a sample",
+            each.ended[:16].replace("T", " "),
+        )
+        for each in verified
+    ]
+    if not rows:
+        return None
+    table = ReportTable(
+        key="verified",
+        title="Documents compared with their sites",
+        sentence="The last result of “scrapy verify” for each site, by source: equal"
+        " documents; stale ones, where the site has other statements; surplus ones,"
+        " which the site does not have; missing ones, which only the site has; and"
+        " unknown ones, without a usable response.",
+        columns=("site", "source", "name", *NUMBERS, "pages", "UTC"),
+        rows=tuple(rows[:MAX_ROWS]),
+        n_left_out=max(0, len(rows) - MAX_ROWS),
+    )
+    return ReportSection(
+        "verification", "Verification", "The crawl and its sites.", (table,)
     )
 
 

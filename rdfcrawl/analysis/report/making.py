@@ -14,6 +14,7 @@ from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
+from rdfcrawl.analysis.refresh.outlook import read_outlooks
 from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import CrawlReport, ReportSection, day_text
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
@@ -21,6 +22,10 @@ from rdfcrawl.analysis.report.figures import (
     make_coverage_figures,
     make_discovery_figures,
     make_growth_figures,
+)
+from rdfcrawl.analysis.report.listed_tables import (
+    make_outcome_of_listed_table,
+    make_vain_table,
 )
 from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
@@ -31,7 +36,9 @@ from rdfcrawl.analysis.report.log_tables import (
     make_outcome_table,
     make_refresh_table,
     make_slow_host_table,
+    outlook_section,
     quota_section,
+    verified_section,
 )
 from rdfcrawl.analysis.report.same_content import (
     SharedDocuments,
@@ -57,6 +64,7 @@ from rdfcrawl.analysis.report.site_tables import (
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
+from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.core.sorting import SpillFolder
 
 
@@ -133,6 +141,8 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_coverage_table(sites),
             make_census_table(sites),
             make_missed_table(sites),
+            make_outcome_of_listed_table(sites),
+            make_vain_table(sites),
         ),
     )
 
@@ -162,7 +172,10 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
-    more = [each for each in (mirrors, same, quotas) if each is not None]
+    budgets = outlook_section(read_outlooks(root), site)
+    verified = verified_section(iter_verified(root, site))
+    found = mirrors, same, quotas, budgets, verified
+    more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import (
         FirstSeen,
-        SitemapClaim,
         UrlFetch,
         UrlRecord,
     )
@@ -172,9 +171,10 @@ class FactReader:
             first_linked_ms=_first_linked_ms(record),
             is_led_to=BY_LINK in record.latest,
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record.claims, self._dropped_ms(record))),
+            claims=tuple(_claims(record, self._dropped_ms(record))),
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
+            refusal=_refusal(record),
             redirects_to=self.redirect_of(record),
             n_images=whole_number(record.current("images")),
             n_words=whole_number(record.current("words")),
@@ -301,6 +301,12 @@ def _sketch(text: str) -> Sketch | None:
         return None
 
 
+def _refusal(record: UrlRecord) -> str:
+    """Return why the last try was refused before a request; empty if it was not."""
+    last = record.fetches[-1] if record.fetches else None
+    return "" if last is None or last.was_requested else last.fault
+
+
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
     """Return the fetches of a URL, without refusals before a request."""
     return tuple([_fetch(each) for each in record.fetches if each.was_requested])
@@ -346,16 +352,17 @@ def _lastmod_ms(text: str) -> int | None:
     return None if point is None else round(point.earliest.timestamp() * 1000)
 
 
-def _claims(
-    claims: tuple[SitemapClaim, ...], dropped_ms: int | None
-) -> Iterator[LastmodClaim]:
+def _claims(record: UrlRecord, dropped_ms: int | None) -> Iterator[LastmodClaim]:
     """Yield the claims about the last change, in the order of their first readings.
 
     The greatest of simultaneous claims counts. A URL that sitemaps no longer list has
-    no claim from then on.
+    no claim from then on; a sitemap without dates does not withdraw those of another.
     """
     first: dict[int, int | None] = {}
-    for claim in claims:
+    is_dated = any(each.lastmod for each in record.listings)
+    for claim in record.claims:
+        if is_dated and not claim.lastmod:
+            continue
         at = _lastmod_ms(claim.lastmod)
         known = first.get(claim.first_ms)
         first[claim.first_ms] = max(known, at) if known and at else at or known

@@ -39,6 +39,7 @@ _STARTED: Final = f"{PROV}startedAtTime"
 _HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
 _REDIRECTS: Final = f"{RC}redirects"
 _HOP: Final = f"{RDF}first"
+_LOCATION: Final = f"{RC}location"  # of a redirect that the activity did not follow
 _CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the URL
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
@@ -110,6 +111,8 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
     for facts, piece in iter_described(text):
         if _REDIRECTS in facts:
             yield from _redirected(facts, piece)
+        if _LOCATION in facts:
+            facts[_HOP] = facts[_LOCATION]
         if _CRAWLED in facts:
             yield _observed(facts)
     for _, crawled, started, first in _find_same(text) if _SAME in text else ():

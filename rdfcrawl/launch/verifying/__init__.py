@@ -1,6 +1,6 @@
-"""Compare the stored documents of a site with the site.
+"""Compare the stored documents of sites with the sites.
 
-The sources of the site are read again, by a crawl in a temporary folder with a Redis of
-its own and the arguments of the crawl. `comparison.compare` then judges each document
-by both logs. The crawl is only read.
+The sources of the sites are read again, by a crawl in a temporary folder with a Redis
+of its own and the arguments of the crawl. `comparison.SiteComparison` then judges each
+document by both logs. Of the crawl, only the last result is written.
 """

@@ -2,136 +2,44 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from rdfcrawl.core.namespaces import RC
-from rdfcrawl.launch.verifying.fetches import SiteFetch, SiteFetches
-from rdfcrawl.launch.verifying.spider import VerificationPlan
-from rdfcrawl.launch.verifying.values import (
+from rdfcrawl.analysis.verifications import (
     MatchVerdict,
     SourceKind,
     SourceName,
     SourceReport,
 )
-from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.last_copies import are_too_few, is_plausible
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.launch.verifying.fetches import SiteFetch
+from rdfcrawl.launch.verifying.held import HeldSite, HeldUnit
 from rdfcrawl.stores.followers.verification import (
     GraphKind,
     compare_statements,
     is_same,
     quads_of,
 )
-from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.log.documents import LogDocument
 
 _GONE: Final = (404, 410)
 _CUT: Final = "its source was not read completely"
 _LISTING: Final = (SourceKind.SITEMAP, SourceKind.RESOURCESYNC)
+# Each of their documents is led to by the one that is its parent.
+_OF_PARENTS: Final = (SourceKind.SITEMAP, SourceKind.DATASET, SourceKind.COLLECTION)
+_WITHHELD: Final = frozenset(
+    {Reason.NOINDEX, Reason.TDM_RESERVED, Reason.CONTENT_SIGNAL}
+)
+_ENDS: Final = _WITHHELD | {Reason.NOT_WANTED}
+# Verdicts on documents that the crawl may lack.
+_OF_SITE: Final = (MatchVerdict.MISSING, MatchVerdict.UNKNOWN)
 _Finding: TypeAlias = tuple[MatchVerdict, str]
-_Documents = Mapping[str, LogDocument]
-
-
-def read_documents(root: Path, graphs: set[str], scratch: Path) -> _Documents:
-    """Return the documents of a log that have statements, by graph.
-
-    Their statements are not held.
-    """
-    return {
-        each.graph: replace(each, quads=None)
-        for each in iter_latest_documents(CrawlLog(root), scratch=scratch)
-        if not each.is_tombstone and each.graph in graphs
-    }
-
-
-class HeldSite:
-    """The documents that a crawl has of a site.
-
-    Attributes:
-        fetches: of them.
-        last: the last fetch of each page or dump.
-        graphs: the graph of the last statements of each page or dump.
-        documents: those with statements, by graph.
-    """
-
-    def __init__(self, root: Path, host: str, scratch: Path) -> None:
-        self.fetches = SiteFetches(root, host)
-        self.last: dict[str, SiteFetch] = {}
-        self.graphs: dict[str, str] = {}
-        self._read: dict[str, SiteFetch] = {}
-        for each in self.fetches.fetches:
-            if each.is_of_source:
-                continue
-            self.last[each.url] = each
-            if each.graph:
-                self.graphs[each.url] = each.graph
-            if each.status in ("SUCCESSFUL", "UNCHANGED"):
-                if each.http_status == 304 and each.url in self._read:
-                    continue
-                self._read[each.url] = each
-            elif each.status != "FAILED":
-                self._read.pop(each.url, None)
-        graphs = {each.graph for each in self.fetches.fetches if each.graph}
-        self.documents = read_documents(root, graphs, scratch)
-
-    def has(self, url: str) -> bool:
-        """Return whether there are statements of a page or dump."""
-        return self.graphs.get(url, "") in self.documents
-
-    def plan(self, n_sampled: int | None, seed: int) -> VerificationPlan:
-        """Return the requests that verify the site.
-
-        Args:
-            n_sampled: pages of each source; None: all.
-            seed: of the sample.
-        """
-        leading = {
-            each.parent
-            for each in self.fetches.fetches
-            if each.task.startswith("dump(") or (each.is_of_source and not each.payload)
-        }
-        validators = {
-            url: each.validators
-            for url, each in self._read.items()
-            if self.has(url)
-            and self.graphs[url] == graph_iri(url)
-            and any(each.validators)
-            and url not in leading
-        }
-        pages: dict[SourceName, list[str]] = defaultdict(list)
-        for url in sorted(self.last):
-            source = self.fetches.source(self.last[url])
-            if source is None:
-                continue
-            is_listed = source.kind in (SourceKind.SITEMAP, SourceKind.PORTAL)
-            if is_listed or (is_linked(source) and self.has(url)):
-                pages[source].append(url)
-        if n_sampled is not None:
-            chosen = random.Random(seed)
-            for source, urls in pages.items():
-                if len(urls) > n_sampled:
-                    must = leading.intersection(urls)
-                    some = chosen.sample(urls, n_sampled)
-                    pages[source] = sorted(must.union(some))
-        linked = {source: x for source, x in pages.items() if is_linked(source)}
-        listed = {source: x for source, x in pages.items() if not is_linked(source)}
-        sample = None if n_sampled is None else frozenset(chain(*listed.values()))
-        return VerificationPlan(
-            roots=tuple(self.fetches.roots()),
-            pages=tuple(chain(*linked.values())),
-            validators=validators,
-            sample=sample,
-        )
-
-
-def is_linked(source: SourceName) -> bool:
-    """Return whether a source is the linked pages of a host."""
-    return source.kind is SourceKind.LINKED
 
 
 class SiteComparison:
@@ -139,133 +47,151 @@ class SiteComparison:
 
     Args:
         held: that the crawl has.
-        root: folder of the verification.
-        host: of the site.
+        now: that the verification has.
         scratch: folder of temporary files.
+
+    Attributes:
+        reports: by source.
+        n_requests: for all of them, without robots.txt.
     """
 
-    def __init__(self, held: HeldSite, root: Path, host: str, scratch: Path) -> None:
-        self._held, self._scratch = held, scratch
-        self._now = HeldSite(root, host, scratch)
-        self.reports: dict[SourceName, SourceReport] = defaultdict(SourceReport)
+    def __init__(self, held: HeldSite, now: HeldSite, scratch: Path) -> None:
+        self._held, self._now, self._scratch = held, now, scratch
+        reports: dict[SourceName, SourceReport] = defaultdict(SourceReport)
         self._broken = set[SourceName]()
-        self._count_requests()
-        self._judge_pages()
-        self._judge_parts()
-        self._judge_endpoints()
-        self.reports = {
+        self._lists = dict[str, SiteFetch]()  # now, by URL and by graph
+        self._read_lists(reports)
+        self._doubt_parts()
+        for name in sorted({*held.units, *self._now.units}):
+            self._judge_unit(name, reports)
+        self._judge_endpoints(reports)
+        self.n_requests = sum(each.n_requests for each in reports.values())
+        self.reports: Mapping[SourceName, SourceReport] = {
             source: report
-            for source, report in sorted(self.reports.items())
-            if report.counts or report.n_unsampled or not is_linked(source)
+            for source, report in sorted(reports.items())
+            if report.counts or report.n_unsampled or not _is_linked(source)
         }
 
-    def _count_requests(self) -> None:
+    def _read_lists(self, reports: dict[SourceName, SourceReport]) -> None:
+        """Count the requests, and note which lists were not read completely."""
         fetches = self._now.fetches
         seen: set[tuple[str, str, str]] = set()
         for each in fetches.fetches:
             source = fetches.source(each)
             if source is None:
                 continue
-            key = each.url, each.task, each.started
-            if each.http_status and key not in seen:
+            key = each.crawled, each.task, each.started
+            if key not in seen:  # a response may have several documents
                 seen.add(key)
-                hops = f"{RC}redirects" in each.facts
-                self.reports[source].n_requests += 1 + hops
+                reports[source].n_requests += each.n_requests
             is_cut = each.status == "PARTIAL" and source.kind in _LISTING
-            if each.is_of_source and (is_cut or each.status == "FAILED"):
+            is_bad = is_cut or each.status == "FAILED"
+            if not each.is_page and is_bad:
+                self._broken.add(source)
+            self._lists[each.url] = self._lists[each.graph] = each
+
+    def _doubt_parts(self) -> None:
+        """Doubt sources that have lost more than half of their documents."""
+        counts = [
+            Counter(
+                unit.source
+                for name, unit in site.units.items()
+                if not unit.fetch.is_page and site.document(name) is not None
+            )
+            for site in (self._held, self._now)
+        ]
+        for source, n_held in counts[0].items():
+            if are_too_few(counts[1][source], n_held):
                 self._broken.add(source)
 
-    def _source(self, url: str) -> SourceName | None:
-        for site in (self._held, self._now):
-            if url in site.last:
-                return site.fetches.source(site.last[url])
-        return None
+    def _judge_unit(self, name: str, reports: dict[SourceName, SourceReport]) -> None:
+        held, now = self._held.units.get(name), self._now.units.get(name)
+        unit = held or now
+        if unit is None:
+            return
+        has_held = self._held.document(name) is not None
+        found: _Finding | None
+        if now is None:
+            found = self._of_unrequested(unit)
+        elif held is not None and now.fetch.is_unsampled:
+            found = None
+        elif (found := self._verdict(name, unit.fetch, now.fetch)) is None:
+            return
+        if found is None:
+            reports[unit.source].n_unsampled += has_held
+        elif has_held or found[0] in _OF_SITE:
+            reports[unit.source].add(name, *found)
 
-    def _judge_pages(self) -> None:
-        for url in sorted({*self._held.last, *self._now.last}):
-            source = self._source(url)
-            if source is None or url.endswith(("/robots.txt", "/.well-known/void")):
-                continue
-            report, now = self.reports[source], self._now.last.get(url)
-            if now is not None and now.is_unsampled and url in self._held.last:
-                report.n_unsampled += self._held.has(url)
-                continue
-            if now is None and is_linked(source):
-                report.n_unsampled += self._held.has(url)
-                continue
-            found = self._verdict(url, source, now)
-            if found is not None:
-                report.add(url, *found)
+    def _of_unrequested(self, unit: HeldUnit) -> _Finding | None:
+        """Return the verdict on a document that was not requested.
 
-    def _verdict(
-        self, url: str, source: SourceName, now: SiteFetch | None
-    ) -> _Finding | None:
-        """Return the verdict on a page or dump; None if there is nothing to judge."""
-        found: _Finding | None = None
-        has_held = self._held.has(url)
-        if now is None and source in self._broken:
-            found = MatchVerdict.UNKNOWN, _CUT
-        elif now is None:
-            found = MatchVerdict.SURPLUS, "its source does not list it"
-        elif now.is_unsampled:
+        None if the sample leaves it out.
+        """
+        if _is_linked(unit.source):
+            return None
+        surplus = MatchVerdict.SURPLUS, "its source does not have it"
+        unknown = MatchVerdict.UNKNOWN, _CUT
+        if unit.source.kind not in _OF_PARENTS:
+            return unknown if unit.source in self._broken else surplus
+        lists = list(self._lists_above(unit.fetch.url))
+        if any(each.is_unsampled for each in lists):
+            return None
+        is_clear = lists and all(each.is_read for each in lists)
+        return surplus if is_clear else unknown
+
+    def _lists_above(self, url: str) -> Iterator[SiteFetch]:
+        """Yield the nearest requested documents that have led to a URL."""
+        waiting, seen = [url], {url}
+        while waiting:
+            for parent in self._held.parents.get(waiting.pop(), ()):
+                if (found := self._lists.get(parent)) is not None:
+                    yield found
+                elif parent not in seen:
+                    seen.add(parent)
+                    waiting.append(parent)
+
+    def _verdict(self, name: str, before: SiteFetch, now: SiteFetch) -> _Finding | None:
+        """Return the verdict on a requested document; None if neither side has it."""
+        if now.is_unsampled:
             return MatchVerdict.MISSING, "its source lists it"
-        elif now.http_status == 304:
-            found = MatchVerdict.EQUAL, "not modified"
-        elif now.http_status in _GONE:
-            found = MatchVerdict.SURPLUS, f"status {now.http_status}"
-        elif now.status == "FAILED":
-            found = MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "no response"
-            if url not in self._held.last:
-                return found
-        elif now.status == "REDIRECTED":
-            found = MatchVerdict.STALE, "it redirects to another host"
-        else:
-            return self._compared(url)
-        return found if has_held else None
+        if now.status == "FAILED" and not _is_conclusive(now):
+            reasons = ", ".join(now.reasons) or "no response"
+            is_new = name not in self._held.units
+            has_held = self._held.document(name) is not None
+            return (MatchVerdict.UNKNOWN, reasons) if is_new or has_held else None
+        return _of_status(now) or self._compared(name, before, now)
 
-    def _compared(self, url: str) -> _Finding | None:
-        graph, held_graph = self._now.graphs.get(url, ""), self._held.graphs.get(url)
-        document = self._now.documents.get(graph)
-        held = self._held.documents.get(held_graph or "")
-        if document is None:
-            return (MatchVerdict.STALE, "no statements there") if held else None
-        if held is None:
+    def _compared(
+        self, name: str, before: SiteFetch, now: SiteFetch
+    ) -> _Finding | None:
+        one, other = self._held.document(name), self._now.document(name)
+        if other is None:
+            return _without_statements(before, now) if one else None
+        if one is None:
             return MatchVerdict.MISSING, "no statements here"
-        if graph != held_graph:
-            return MatchVerdict.STALE, f"it redirects to {graph}"
-        return _judge(held, document, self._scratch)
+        if one.graph != other.graph:
+            return MatchVerdict.STALE, f"it redirects to {other.graph}"
+        found = _judge(one, other, self._scratch)
+        is_cut = now.status == "PARTIAL" and before.status != "PARTIAL"
+        if found[0] is MatchVerdict.STALE and is_cut:
+            return MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "it was cut"
+        return found
 
-    def _judge_parts(self) -> None:
-        """Judge the documents within the responses of portals and the like."""
-        held, now = _parts(self._held), _parts(self._now)
-        for graph in sorted({*held, *now}):
-            source = held.get(graph) or now[graph]
-            one = self._held.documents.get(graph)
-            other = self._now.documents.get(graph)
-            report = self.reports[source]
-            if one is not None and other is not None:
-                report.add(graph, *_judge(one, other, self._scratch))
-            elif other is not None:
-                report.add(graph, MatchVerdict.MISSING, "its source has it")
-            elif one is not None and source in self._broken:
-                report.add(
-                    graph, MatchVerdict.UNKNOWN, "its source was not read completely"
-                )
-            elif one is not None:
-                report.add(graph, MatchVerdict.SURPLUS, "its source does not have it")
-
-    def _judge_endpoints(self) -> None:
-        held, now = _endpoints(self._held), _endpoints(self._now)
+    def _judge_endpoints(self, reports: dict[SourceName, SourceReport]) -> None:
+        held, now = self._held.endpoints, self._now.endpoints
         for source in sorted({*held, *now}):
-            report = self.reports[source]
-            kinds = compare_statements(
-                _statements(held.get(source, ()), source.name),
-                _statements(now.get(source, ()), source.name),
-                self._scratch,
+            one, other = (
+                _EndpointStatements(_documents(site, source), source.name)
+                for site in (self._held, self._now)
+            )
+            kinds = compare_statements(one, other, self._scratch)
+            is_clear = source not in self._broken and is_plausible(
+                other.n_statements, one.n_statements
             )
             for graph, kind in sorted(kinds.items()):
-                is_clear = source not in self._broken or kind == "equal"
-                report.add(graph, *_OF_GRAPH[kind if is_clear else "not_compared"])
+                is_known = is_clear or kind == "equal"
+                found = _OF_GRAPH[kind if is_known else "not_compared"]
+                reports[source].add(graph, *found)
 
 
 _OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
@@ -275,6 +201,39 @@ _OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
     "stale": (MatchVerdict.STALE, "other statements"),
     "not_compared": (MatchVerdict.UNKNOWN, "it could not be compared"),
 }
+
+
+def _is_linked(source: SourceName) -> bool:
+    return source.kind is SourceKind.LINKED
+
+
+def _is_conclusive(fetch: SiteFetch) -> bool:
+    """Return whether a failure says that the document is not there any more."""
+    return fetch.http_status in _GONE or not _ENDS.isdisjoint(fetch.reasons)
+
+
+def _of_status(fetch: SiteFetch) -> _Finding | None:
+    """Return the verdict on a document of the crawl, if no statements are needed."""
+    if fetch.http_status == 304:
+        return MatchVerdict.EQUAL, "not modified"
+    if fetch.http_status in _GONE:
+        return MatchVerdict.SURPLUS, f"status {fetch.http_status}"
+    if reserved := _WITHHELD.intersection(fetch.reasons):
+        return MatchVerdict.SURPLUS, f"its publisher reserves it: {min(reserved)}"
+    if fetch.status == "REDIRECTED" or Reason.NOT_WANTED in fetch.reasons:
+        return MatchVerdict.STALE, "it redirects elsewhere"
+    return None
+
+
+def _without_statements(before: SiteFetch, now: SiteFetch) -> _Finding:
+    """Return the verdict on a response without statements.
+
+    It may be true only of a page that was one before: see `core.last_copies`.
+    """
+    formats = [each.facts.get(f"{RC}format") for each in (before, now)]
+    is_true = formats == [HTML.name] * 2 and now.status != "PARTIAL"
+    verdict = MatchVerdict.STALE if is_true else MatchVerdict.UNKNOWN
+    return verdict, "no statements there"
 
 
 def _judge(one: LogDocument, other: LogDocument, scratch: Path) -> _Finding:
@@ -311,41 +270,33 @@ _without_changes: Final = re.compile(
 ).sub
 
 
-def _parts(site: HeldSite) -> dict[str, SourceName]:
-    """Return the sources of the documents in the responses of sources, by graph."""
-    found = {}
-    for each in site.fetches.fetches:
-        if not (each.is_of_source and each.graph):
-            continue
-        source = site.fetches.source(each)
-        if source is None or source.kind in (SourceKind.SITEMAP, SourceKind.ENDPOINT):
-            continue
-        is_list = "do=" not in each.task or "do=unpack" in each.task
-        is_whole = graph_iri(each.url) == each.graph
-        if source.kind is SourceKind.RESOURCESYNC and is_list and is_whole:
-            continue
-        if "/api/" in each.graph and source.kind is SourceKind.PORTAL:
-            continue
-        found[each.graph] = source
-    return found
+def _documents(site: HeldSite, source: SourceName) -> Iterator[LogDocument]:
+    """Yield the documents of an endpoint."""
+    for graph in site.endpoints.get(source, ()):
+        if (document := site.documents.get(graph)) is not None:
+            yield document
 
 
-def _endpoints(site: HeldSite) -> dict[SourceName, list[LogDocument]]:
-    found: dict[SourceName, dict[str, LogDocument]] = defaultdict(dict)
-    for each in site.fetches.fetches:
-        source = site.fetches.source(each) if each.is_of_source else None
-        document = site.documents.get(each.graph)
-        if source and source.kind is SourceKind.ENDPOINT and document:
-            found[source][each.graph] = document
-    return {source: list(some.values()) for source, some in found.items()}
+class _EndpointStatements:
+    """The statements of an endpoint, without those about its harvest.
 
+    Attributes:
+        n_statements: that were read so far.
+    """
 
-def _statements(documents: Iterable[LogDocument], endpoint: str) -> Iterator[bytes]:
-    """Yield the statements of an endpoint, without those about its harvest."""
-    own = tuple(f"<{endpoint}{end}".encode() for end in ("#answer-", "#service>", ">"))
-    for document in documents:
-        for piece in document.pieces():
-            lines = piece.splitlines(keepends=True)
-            yield b"".join(
-                x for x in lines if not x[x.rfind(b" <") + 1 :].startswith(own)
-            )
+    def __init__(self, documents: Iterable[LogDocument], endpoint: str) -> None:
+        self._documents = documents
+        ends = ("#answer-", "#service>", ">")
+        self._own = tuple(f"<{endpoint}{end}".encode() for end in ends)
+        self.n_statements = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for document in self._documents:
+            for piece in document.pieces():
+                lines = piece.splitlines(keepends=True)
+                kept = [x for x in lines if not self._is_own(x)]
+                self.n_statements += len(kept)
+                yield b"".join(kept)
+
+    def _is_own(self, line: bytes) -> bool:
+        return line[line.rfind(b" <") + 1 :].startswith(self._own)

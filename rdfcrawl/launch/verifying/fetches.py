@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.description.figures import iter_provenance
+from rdfcrawl.analysis.verifications import SourceKind, SourceName
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.namespaces import HTTP, PROV, RC, SQUIRREL
+from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, SQUIRREL
 from rdfcrawl.core.records import Kind
-from rdfcrawl.launch.verifying.values import SourceKind, SourceName, SourceRoot
 from rdfcrawl.rdf.terms import text_of_term, whole_number
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
 
 _find_facts: Final = re.compile(
     rf"^<([^>\n]*)> <{PROV}wasGeneratedBy> <urn:rdfcrawl:activity:"
-    r"|^<(urn:rdfcrawl:activity:[0-9a-f]{32})(?::(response|fault:[0-9]+))?>"
+    r"|^<(urn:rdfcrawl:activity:[0-9a-f]{32})(?::(response|(?:fault|hop):[0-9]+))?>"
     r" <([^>\n]*)> (?:<([^>\n]*)>|(\"(?:[^\"\\\n]|\\.)*\"))".encode(),
     re.MULTILINE,
 ).findall
 _PAYLOAD: Final = re.compile(r"payload=([a-z]+)\(")
 _HARVESTER: Final = re.compile(r"payload=custom\(harvester=([^,)]+)")
 _DATASET: Final = re.compile(r"(?:dump|sample|described)\(dataset=(.*), (?:way|uri)=")
+_COLLECTION: Final = re.compile(r"page\(run=[0-9]+, number=([0-9]+), root=(.*)\)")
+# Steps that concern the host itself, wherever a link to it was found.
+_OF_HOST: Final = re.compile(
+    r"payload=(?:robots|consent)\(|payload=search\(step=(?:site|robots)|is_confirming"
+)
+_IS_RESOURCE: Final = re.compile(r"source\(.*payload=sync\(do=(?:get|patch)").match
 _KINDS: Final = {
     "robots": SourceKind.SITEMAP,
     "sitemap": SourceKind.SITEMAP,
@@ -44,6 +50,20 @@ _ROOT_KINDS: Final = {
 }
 
 
+class SourceRoot(NamedTuple):
+    """The first request of a source.
+
+    Attributes:
+        kind: of the record, or the name of a harvester.
+        url: of the source.
+        is_named: the operator has named the source.
+    """
+
+    kind: Kind | str
+    url: str
+    is_named: bool
+
+
 @dataclass(slots=True)
 class SiteFetch:
     """One activity of a crawl.
@@ -51,17 +71,33 @@ class SiteFetch:
     Attributes:
         facts: its properties and those of its response, by IRI.
         reasons: of its faults.
+        hops: URLs that were requested one after another, if there were redirects.
         graph: of the document that it generated; empty if there is none.
     """
 
     facts: dict[str, str] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    hops: list[str] = field(default_factory=list)
     graph: str = ""
 
     @property
-    def url(self) -> str:
-        """The URI that was crawled."""
+    def crawled(self) -> str:
+        """The URI of the record."""
         return self.facts.get(f"{SQUIRREL}crawled", "")
+
+    @property
+    def url(self) -> str:
+        """The first URI that was requested; redirects may lead to other hosts."""
+        return self.hops[0] if self.crawled in self.hops else self.crawled
+
+    @property
+    def n_requests(self) -> int:
+        """Number of requests with a response."""
+        if not self.http_status:
+            return 0
+        if self.crawled not in self.hops:
+            return 1
+        return len(self.hops) - self.hops.index(self.crawled)
 
     @property
     def parent(self) -> str:
@@ -100,9 +136,25 @@ class SiteFetch:
         return self.task.startswith("source(")
 
     @property
+    def is_page(self) -> bool:
+        """Whether it is the fetch of one document."""
+        return not self.is_of_source or _IS_RESOURCE(self.task) is not None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a response was read to its end, or is the same as before."""
+        return self.status in ("SUCCESSFUL", "UNCHANGED") and self.http_status < 400
+
+    @property
     def is_unsampled(self) -> bool:
         """Whether the sample of a verification has left it out."""
-        return Reason.NOT_WANTED in self.reasons
+        return Reason.NOT_WANTED in self.reasons and not self.http_status
+
+    @property
+    def collection(self) -> tuple[str, int] | None:
+        """URL of the first page of its collection, and its number; None: no page."""
+        found = _COLLECTION.match(self.task)
+        return (found[2], int(found[1])) if found else None
 
     @property
     def payload(self) -> str:
@@ -111,47 +163,110 @@ class SiteFetch:
         return found[1] if found else ""
 
 
+class SiteScope:
+    """What belongs to a site: its hosts, and its sources on other hosts.
+
+    Its documents lead to these: sitemaps that its robots.txt names, dumps, endpoints
+    and files that it describes, the resources of its lists.
+
+    Args:
+        host: of the site; it is the same with and without `www.`.
+
+    Attributes:
+        hosts: of the site.
+        led: URLs on other hosts, as far as known.
+    """
+
+    def __init__(self, host: str) -> None:
+        bare = host.removeprefix("www.")
+        self.hosts = frozenset({bare, f"www.{bare}"})
+        self.led: set[str] = set()
+
+    def owns(self, url: str) -> bool:
+        """Return whether a URL belongs to the site."""
+        return host_of(url) in self.hosts or url in self.led
+
+    def concerns(self, fetch: SiteFetch) -> bool:
+        """Return whether a fetch is of the site, or of a URL that it leads to."""
+        # Later statements on an activity, such as `rc:sameContentAs`, have no status.
+        urls = (fetch.crawled, fetch.parent, fetch.url) if fetch.status else ()
+        if not any(map(self.owns, urls)):
+            return False
+        if self._is_led(fetch):
+            self.led.add(fetch.crawled)
+        return True
+
+    def _is_led(self, fetch: SiteFetch) -> bool:
+        """Return whether a document of the site leads to a source on another host."""
+        if host_of(fetch.crawled) in self.hosts or not self.owns(fetch.parent):
+            return False
+        if fetch.is_of_source:
+            return not _OF_HOST.search(fetch.task)
+        return bool(_DATASET.match(fetch.task)) or fetch.collection is not None
+
+
+def gather_fetches(root: Path, scopes: Sequence[SiteScope]) -> list[list[SiteFetch]]:
+    """Return the fetches of each site, in order of time; widen the scopes.
+
+    Args:
+        root: folder of the crawl.
+        scopes: of the sites.
+    """
+    while True:
+        n_led = [len(each.led) for each in scopes]
+        found: list[list[SiteFetch]] = [[] for _ in scopes]
+        for fetch in _iter_fetches(root):
+            for scope, some in zip(scopes, found, strict=True):
+                if scope.concerns(fetch):
+                    some.append(fetch)
+        if n_led == [len(each.led) for each in scopes]:
+            return [sorted(some, key=lambda each: each.started) for some in found]
+
+
 class SiteFetches:
     """All fetches of the documents of one site, and their sources.
 
     Args:
-        root: folder of the crawl.
-        host: of the site.
+        scope: of the site.
+        fetches: in order of time.
 
     Attributes:
+        scope: of the site.
         fetches: in order of time.
+        collections: URLs of the first pages of collections.
     """
 
-    def __init__(self, root: Path, host: str) -> None:
-        self.host = host
-        concerning = (
-            each
-            for each in _iter_fetches(root)
-            if host in (host_of(each.url), host_of(each.parent))
-        )
-        self.fetches = sorted(concerning, key=lambda each: each.started)
+    def __init__(self, scope: SiteScope, fetches: Sequence[SiteFetch]) -> None:
+        self.scope, self.fetches = scope, fetches
         self._endpoints = {x.url for x in self.fetches if x.payload == "sparql"}
         self._portals = {x.url for x in self.fetches if x.payload == "ckan"}
-        self._of_graph = {
-            x.graph: self._named(x) for x in self.fetches if x.is_of_source and x.graph
-        }
+        self.collections = {x.collection[0] for x in self.fetches if x.collection}
+        self._of_step: dict[str, SourceName] = {}  # by URL and by graph
+        for each in self.fetches:
+            if each.is_of_source:
+                named = self._named(each)
+                self._of_step[each.url] = named
+                if each.graph:
+                    self._of_step[each.graph] = named
         self.sources: dict[str, SourceName] = {}
-        # The task of a refresh replaces that of the source.
-        for each in sorted(self.fetches, key=lambda x: x.task.startswith("refreshed")):
-            if not each.is_of_source:
+        # The task of a refresh replaces that of the source; other sources own more.
+        for each in sorted(self.fetches, key=_weakness):
+            if each.is_page:
                 self.sources.setdefault(each.url, self._source_of_page(each))
 
     def source(self, fetch: SiteFetch) -> SourceName | None:
         """Return the source of a fetch; None if it is of another site."""
-        named = self._named(fetch) if fetch.is_of_source else self.sources[fetch.url]
-        return named if self._is_own(named) else None
-
-    def _is_own(self, named: SourceName) -> bool:
-        if named.kind in (SourceKind.LINKED, SourceKind.RESOURCESYNC):
-            return named.name == self.host
-        if named.kind is SourceKind.DATASET:
-            return True  # a document of the site describes it
-        return host_of(named.name) == self.host
+        if not fetch.is_page:
+            if (
+                _OF_HOST.search(fetch.task)
+                and host_of(fetch.crawled) not in self.scope.hosts
+            ):
+                return None
+            return self._of_step[fetch.url] if self.scope.owns(fetch.url) else None
+        named = self.sources[fetch.url]
+        if named.kind is SourceKind.LINKED and named.name not in self.scope.hosts:
+            return None
+        return named
 
     def _named(self, fetch: SiteFetch) -> SourceName:
         kind = _KINDS.get(fetch.payload)
@@ -161,6 +276,9 @@ class SiteFetches:
             kind = SourceKind.PORTAL
         elif kind is None:
             kind = SourceKind.SITEMAP
+        above = self._of_step.get(fetch.parent)
+        if above is not None and above.kind is kind and fetch.parent != fetch.url:
+            return above
         if kind is SourceKind.RESOURCESYNC:
             return SourceName(kind, host_of(fetch.url))
         if kind is SourceKind.REPOSITORY:
@@ -170,12 +288,18 @@ class SiteFetches:
         return SourceName(kind, fetch.url)
 
     def _source_of_page(self, fetch: SiteFetch) -> SourceName:
-        if f"{RC}source" in fetch.facts:
-            return SourceName(SourceKind.SITEMAP, origin_of(fetch.parent) + "/")
+        if fetch.is_of_source:
+            return self._of_step[fetch.url]
         if found := _DATASET.match(fetch.task):
             return SourceName(SourceKind.DATASET, found[1])
-        above = self._of_graph.get(fetch.parent)
-        if above is not None and above.kind is SourceKind.PORTAL:
+        if fetch.collection is not None:
+            return SourceName(SourceKind.COLLECTION, fetch.collection[0])
+        if fetch.url in self.collections:
+            return SourceName(SourceKind.COLLECTION, fetch.url)
+        above = self._of_step.get(fetch.parent)
+        is_listed = f"{RC}source" in fetch.facts
+        kind = SourceKind.SITEMAP if is_listed else SourceKind.PORTAL
+        if above is not None and above.kind is kind and self.scope.owns(fetch.parent):
             return above
         return SourceName(SourceKind.LINKED, host_of(fetch.url))
 
@@ -183,9 +307,9 @@ class SiteFetches:
         """Yield the first request of each source."""
         found: dict[tuple[Kind | str, str], bool] = {}
         for each in self.fetches:
-            if not each.is_of_source or host_of(each.url) != self.host:
+            if each.is_page or self.source(each) is None:
                 continue
-            kind: Kind | str | None = _ROOT_KINDS.get(self._named(each).kind)
+            kind: Kind | str | None = _ROOT_KINDS.get(self._of_step[each.url].kind)
             if harvester := _HARVESTER.search(each.task):
                 kind = harvester[1]
             is_first = each.payload in ("", "robots", "search") or not each.parent
@@ -194,6 +318,12 @@ class SiteFetches:
                 found[kind, each.url] = found.get((kind, each.url), False) or is_named
         for (kind, url), is_named in found.items():
             yield SourceRoot(kind, url, is_named)
+
+
+def _weakness(fetch: SiteFetch) -> tuple[bool, bool]:
+    """Return the order in which the fetches of one URL name its source."""
+    is_linked = not (fetch.task or f"{RC}source" in fetch.facts)
+    return fetch.task.startswith("refreshed"), is_linked
 
 
 def _iter_fetches(root: Path) -> Iterator[SiteFetch]:
@@ -207,8 +337,14 @@ def _iter_fetches(root: Path) -> Iterator[SiteFetch]:
             if name != current:
                 yield fetch
                 current, fetch = name, SiteFetch()
-            if not node.startswith(b"fault"):
+            if node.startswith(b"hop"):
+                if predicate == _FIRST:
+                    fetch.hops.append(text_of_term(iri, text))
+            elif not node.startswith(b"fault"):
                 fetch.facts[predicate.decode()] = text_of_term(iri, text)
             elif predicate.endswith(b"#reason"):
                 fetch.reasons.append(text_of_term(iri, text))
     yield fetch
+
+
+_FIRST: Final = f"{RDF}first".encode()

@@ -1,19 +1,25 @@
-"""Run the crawl of a verification, and judge its result."""
+"""Run the crawl of a verification, and judge its results."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.analysis.verifications import SiteVerification
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, NAMED, of_one
 from rdfcrawl.frontier.queue.profiles import BUDGETS, SpiderProfiles
 from rdfcrawl.launch.crawls import check_operator, run_crawl
-from rdfcrawl.launch.verifying.comparison import HeldSite, SiteComparison
+from rdfcrawl.launch.verifying.comparison import SiteComparison
+from rdfcrawl.launch.verifying.fetches import SiteScope
+from rdfcrawl.launch.verifying.held import read_sites
 from rdfcrawl.launch.verifying.spider import VerifyingSpider
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.launch.verifying.values import SourceName, SourceReport
+    from rdfcrawl.launch.verifying.spider import VerificationPlan
 
 _NAME: Final = "verify"
 _SETTINGS: Final[dict[str, Any]] = {
@@ -33,9 +39,11 @@ _SETTINGS: Final[dict[str, Any]] = {
     "COMPACTION_SECS": 0,
     "DESCRIBE": "off",
     "FACTS": False,
+    "FAILED_EXIT_CODE": 0,
     "FEEDS": {},
     "HOST_PATIENCE_SECS": 0,
     "LINKS_LOG": False,
+    "OWN_FAULT_EXIT_CODE": 0,
     "DECISIONS_SAMPLE": 0,
     "PROGRESS": "off",
     "RESOURCESYNC_FILES": None,
@@ -49,65 +57,80 @@ _LEFT_OUT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SiteVerification:
-    """The result of a verification.
-
-    Attributes:
-        sources: verdicts on the documents of each source.
-        n_requests: of all kinds, with robots.txt and redirects.
-    """
-
-    sources: dict[SourceName, SourceReport]
-    n_requests: int
-
-
 def verify(
     process: CrawlerProcessBase,
     settings: BaseSettings,
     root: Path,
-    host: str,
+    hosts: Sequence[str],
     *,
     folder: Path,
     n_sampled: int | None,
     seed: int,
-) -> SiteVerification:
-    """Compare the documents of a crawl with their site.
+) -> list[SiteVerification]:
+    """Compare the documents of a crawl with their sites; return a result for each.
+
+    All sites are read by one crawl, so that each of their hosts has one delay.
 
     Args:
-        process: in which the site is read.
+        process: in which the sites are read.
         settings: of the crawl; those of the verification are set in them.
         root: folder of the crawl.
-        host: of the site.
+        hosts: of the sites.
         folder: of temporary files.
         n_sampled: pages of each source; None: all.
         seed: of the sample.
 
     Raises:
-        ConfigError: the crawl has nothing of the site, or a setting is wrong.
-        OSError: a disk cannot be read, or is full; or the site was not read to its end.
+        ConfigError: the crawl has nothing of a site, or a setting is wrong.
+        OSError: a disk cannot be read, or is full; or the sites were not read to their
+            ends.
     """
-    held = HeldSite(root, host, folder)
-    if not held.fetches.fetches:
-        raise ConfigError(f"{host}: the crawl in {root} has nothing of this site")
+    scopes = list(map(SiteScope, hosts))
+    held = read_sites(root, scopes, folder)
+    for host, site in zip(hosts, held, strict=True):
+        if not site.fetches.fetches:
+            raise ConfigError(f"{host}: the crawl in {root} has nothing of this site")
+    plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
+    n_requests = _run(process, settings, plan, folder)
+    ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = []
+    again = read_sites(folder / _NAME, scopes, folder)
+    for host, site, now in zip(hosts, held, again, strict=True):
+        compared = SiteComparison(site, now, folder)
+        result = SiteVerification(
+            site=host,
+            ended=ended,
+            is_full=n_sampled is None,
+            sources=compared.reports,
+            n_requests=n_requests if len(hosts) == 1 else compared.n_requests,
+        )
+        found.append(result)
+    return found
+
+
+def _run(
+    process: CrawlerProcessBase,
+    settings: BaseSettings,
+    plan: VerificationPlan,
+    folder: Path,
+) -> int:
+    """Request what a plan says; return the number of requests.
+
+    Raises:
+        OSError: the sites were not read to their ends.
+    """
     # `asyncio.run` would take the event loop of the process away.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         arguments = runner.run(_kept_arguments(settings))
     for name, value in (_SETTINGS | {"CRAWL_DIR": str(folder)}).items():
         settings.set(name, value, "cmdline")
-    spider = type(
-        "Verification", (VerifyingSpider,), {"plan": held.plan(n_sampled, seed)}
-    )
+    spider = type("Verification", (VerifyingSpider,), {"plan": plan})
     arguments |= {"follow": "none", "harvest": "none"}
     checked = check_operator(spider, arguments, settings, process)
-    code = run_crawl(process, checked)
-    if code in _UNFINISHED:
-        raise OSError("the site was not read to its end")
+    if run_crawl(process, checked) in _UNFINISHED:
+        raise OSError("the sites were not read to their ends")
     stats = checked.crawler.stats
-    counts = stats.get_stats() if stats else {}
-    n_requests = sum(n for name, n in counts.items() if name.startswith("http/status/"))
-    found = SiteComparison(held, folder / _NAME, host, folder)
-    return SiteVerification(found.reports, n_requests)
+    return int(stats.get_value("http/requests", 0)) if stats is not None else 0
 
 
 async def _kept_arguments(settings: BaseSettings) -> dict[str, str]:

@@ -1,19 +1,35 @@
-"""The spider that reads the sources of one site again, outside of its crawl."""
+"""The spider that reads the sources of sites again, outside of their crawl."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Document, FollowUp, Record
-from rdfcrawl.core.tasks import ListedPage, PortalFile, RefreshedPage
+from rdfcrawl.core.tasks import CollectionPage, ListedPage, PortalFile, RefreshedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.redis.operations import in_batches
-from rdfcrawl.launch.verifying.values import SourceRoot
+from rdfcrawl.launch.verifying.fetches import SourceRoot
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
+
+_LISTED: Final = (ListedPage, PortalFile, CollectionPage)
+
+
+class PlannedPage(NamedTuple):
+    """A page to request, to which no source leads in a verification.
+
+    Attributes:
+        url: of the page.
+        root: the first page of its collection; empty if it is in none, or the first.
+        number: of the page in its collection.
+    """
+
+    url: str
+    root: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +38,27 @@ class VerificationPlan:
 
     Attributes:
         roots: the first request of each source.
-        pages: linked pages to request.
+        pages: linked pages, and first or chosen pages of collections.
         validators: `ETag` and `Last-Modified` of pages that were read without losses.
-        sample: listed pages and files to request; None: all.
+        sample: pages and files to request; None: all.
     """
 
     roots: tuple[SourceRoot, ...] = ()
-    pages: tuple[str, ...] = ()
+    pages: tuple[PlannedPage, ...] = ()
     validators: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sample: frozenset[str] | None = None
+
+    def __or__(self, other: VerificationPlan) -> VerificationPlan:
+        """Return the requests of both plans."""
+        sample = self.sample
+        if sample is not None and other.sample is not None:
+            sample |= other.sample
+        return VerificationPlan(
+            tuple(dict.fromkeys((*self.roots, *other.roots))),
+            tuple(dict.fromkeys((*self.pages, *other.pages))),
+            {**self.validators, **other.validators},
+            sample,
+        )
 
 
 class VerifyingSpider(RdfSpider):
@@ -50,14 +78,7 @@ class VerifyingSpider(RdfSpider):
             self.harvesters.root(kind, url, is_named=is_named)
             for kind, url, is_named in self.plan.roots
         )
-        pages = (
-            Record(
-                url,
-                kind_of(url),
-                task=RefreshedPage(*self.plan.validators.get(url, ("", ""))),
-            )
-            for url in self.plan.pages
-        )
+        pages = map(self._record, self.plan.pages)
         for records in (roots, pages):
             for group in in_batches(records, SEEDS_AT_ONCE):
                 follow_ups = [FollowUp(each, is_part_of_source=True) for each in group]
@@ -65,16 +86,24 @@ class VerifyingSpider(RdfSpider):
         async for document in super().start():
             yield document
 
+    def _record(self, page: PlannedPage) -> Record:
+        task: RefreshedPage | CollectionPage
+        if page.root:
+            task = CollectionPage(0, page.number, page.root)
+        else:
+            task = RefreshedPage(*self.plan.validators.get(page.url, ("", "")))
+        return Record(page.url, kind_of(page.url), task=task)
+
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a page or a dump of the crawl.
 
         Raises:
-            SourceFault: `NOT_WANTED`: the sample lacks a listed page or file.
+            SourceFault: `NOT_WANTED`: the sample lacks a page or file of a source.
         """
         found = await super().request_for(record)
         if found is not None or not record.kind.is_of_url or record.chain:
             return found
-        plan, is_listed = self.plan, isinstance(record.task, ListedPage | PortalFile)
+        plan, is_listed = self.plan, isinstance(record.task, _LISTED)
         if is_listed and plan.sample is not None and record.url not in plan.sample:
             raise SourceFault(Reason.NOT_WANTED, "the sample lacks it")
         headers = conditional_headers(*plan.validators.get(record.url, ("", "")))

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.analysis.refresh.outlook import (
+    FOLDER,
+    RefreshOutlook,
+    read_outlooks,
+    write_outlooks,
+)
 from rdfcrawl.analysis.urldb.building import UrlDatabaseReport, build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.files import writing_alone
@@ -26,9 +33,6 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.refreshing.eligibility import NotDuePages
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
-
-FOLDER: Final = "refresh"
-"""Name of the folder, in that of the crawl."""
 
 _NAME: Final = "plan.jsonl"
 _DRAFT: Final = ".plan.draft"
@@ -133,16 +137,20 @@ class PlannedEpoch:
 
     Attributes:
         head: of the plan.
+        n_chosen: pages to fetch again.
         n_hosts: examined hosts; 0 if the plan was made before.
         n_pages: pages of these hosts that may be fetched again; likewise.
-        n_due: pages to fetch again.
+        n_due: of these, pages that are due, whatever the budgets; likewise.
+        outlooks: effects of the budgets; empty if they suffice.
         damages: of the logs, as text.
     """
 
     head: RefreshPlanHead
+    n_chosen: int
     n_hosts: int = 0
     n_pages: int = 0
     n_due: int = 0
+    outlooks: Sequence[RefreshOutlook] = ()
     is_new: bool = False
     damages: tuple[str, ...] = ()
 
@@ -160,7 +168,10 @@ class CrawlRefresh:
         self, root: Path, options: RefreshOptions, crawl: CrawlOptions
     ) -> None:
         self._root = root
-        self._options = options
+        delay_ms = 1000 * crawl.frontier.delay_secs
+        n_possible = round(options.epoch_ms / delay_ms) if delay_ms else sys.maxsize
+        host_budget = min(options.host_budget, max(n_possible, 1))
+        self._options = replace(options, host_budget=host_budget)
         self._crawl = crawl
         self.file = RefreshPlanFile(root)
 
@@ -180,17 +191,22 @@ class CrawlRefresh:
         head = self._head(now_ms)
         there = self._there(head, now_ms)
         if there is not None:
-            n_due = sum(1 for _ in self.file.fetches())
-            return PlannedEpoch(head=there, n_due=n_due)
+            n_chosen = sum(1 for _ in self.file.fetches())
+            outlooks = read_outlooks(self._root)
+            return PlannedEpoch(head=there, n_chosen=n_chosen, outlooks=outlooks)
         built = self._build()
         with UrlDatabase(self._root) as database:
             planner = RefreshPlanner(database, self._options, now_ms)
-            n_due = self.file.write(head, _reported(planner, report))
+            n_chosen = self.file.write(head, _reported(planner, report))
+        outlooks = planner.outlooks()
+        write_outlooks(self._root, outlooks)
         return PlannedEpoch(
             head=head,
+            n_chosen=n_chosen,
             n_hosts=planner.n_hosts,
             n_pages=planner.n_pages,
-            n_due=n_due,
+            n_due=planner.n_due,
+            outlooks=outlooks,
             is_new=True,
             damages=built.damages,
         )

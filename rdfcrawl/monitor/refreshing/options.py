@@ -53,8 +53,8 @@ class RefreshOptions(OptionsTable):
     host_budget: int = integer("REFRESH_HOST_BUDGET", 100, 0)
     """most pages of one host that are fetched again in an epoch"""
     budget: int = integer("REFRESH_BUDGET", 0, 0)
-    """most pages of all hosts in an epoch; 0 is no limit. If it is too small,
-    each host gets a fair share"""
+    """most pages of all hosts in an epoch; 0 is no limit. If it is too small, it goes
+    [where it keeps most copies fresh](../explanation/refresh.md#shares-of-a-budget)"""
     failures: FailureRules = part(FailureRules)
 
     @classmethod

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
 from rdfcrawl.analysis.refresh.optimal import rate_of
+from rdfcrawl.analysis.refresh.outlook import (
+    OutlookCount,
+    RefreshOutlook,
+    grouped_rates,
+)
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
     RefreshEpoch,
+    RefreshPolicy,
     last_fetched_ms,
 )
+from rdfcrawl.analysis.refresh.shares import BudgetShares, SettledShares, appraiser
 from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlFetch, UrlRecord
@@ -91,45 +97,6 @@ def _sendable(text: str) -> str:
     return text if is_sendable and len(text) <= _MOST_VALIDATOR else ""
 
 
-class FairShare:
-    """The most fetches of each host, if all hosts together want too many.
-
-    Max-min fairness: each host gets as many as it wants, up to a common limit. The
-    remainder of the division rotates: each turn, other hosts get one more.
-
-    Args:
-        wanted: number of wanted fetches -> number of hosts.
-        budget: for all of them.
-        turn: number of the turn.
-
-    Attributes:
-        most: limit of each host, without the remainder.
-    """
-
-    def __init__(self, wanted: Mapping[int, int], budget: int, *, turn: int) -> None:
-        self.most, left = 0, budget
-        n_hosts = sum(n for size, n in wanted.items() if size > 0)
-        for size in sorted(wanted):
-            if size <= self.most:
-                continue
-            step = min(size - self.most, left // n_hosts)
-            self.most += step
-            left -= step * n_hosts
-            if self.most < size:
-                break
-            n_hosts -= wanted[size]
-        self._n_cut = n_hosts  # that want more
-        self._n_more = left if n_hosts else 0
-        self._place = -turn * self._n_more
-
-    def next_most(self, n_wanted: int) -> int:
-        """Return the most fetches of the next host, which wants `n_wanted`."""
-        if n_wanted <= self.most:
-            return self.most
-        place, self._place = self._place, self._place + 1
-        return self.most + (place % self._n_cut < self._n_more)
-
-
 _MOST_DEPTH: Final = 255
 _MOST_BEFORE: Final = 8  # fetches of a page while it waited to be fetched again
 
@@ -193,6 +160,7 @@ class RefreshPlanner:
     Attributes:
         n_hosts: examined hosts.
         n_pages: pages of these hosts that may be fetched again.
+        n_due: of these, pages that are due by the policy, whatever the budgets.
     """
 
     def __init__(
@@ -209,22 +177,26 @@ class RefreshPlanner:
             now_ms=now_ms,
             failures=options.failures,
         )
-        self.n_hosts = self.n_pages = 0
+        self._limited = OutlookCount(options.epoch_ms)
+        self.n_hosts = self.n_pages = self.n_due = 0
 
     def plan(self) -> Iterator[PlannedFetch]:
         """Yield the pages of all hosts, the most urgent of each host first.
 
-        If all hosts together exceed the budget, each gets a fair share of it, and the
-        policy
-        chooses a second time.
+        If all hosts together exceed the budget, each gets its share of it, and the
+        policy chooses a second time.
         """
-        most = self._options.host_budget
-        cut = self._cut_to_budget() if self._options.budget else None
+        shares = self._shares() if self._options.budget else None
         for domain, host in self._database.hosts():
             self.n_hosts += 1
-            chosen = self._choose(domain, host, most)
-            if cut is not None and len(chosen) > (n := cut.next_most(len(chosen))):
-                chosen = self._choose(domain, host, n) if n else []
+            pages = self._pages_of(domain, host)
+            chosen = wanted = pages.choose(self._options.host_budget)
+            self.n_pages += pages.n_found
+            if shares is not None and wanted:
+                share = shares.next_share(pages.worths(wanted))
+                if share.n_fetches < len(wanted):
+                    chosen = pages.choose(*share)
+            self._count_due(host, pages, wanted, len(chosen))
             if chosen:
                 yield from self._planned_of(domain, host, chosen)
 
@@ -238,27 +210,52 @@ class RefreshPlanner:
             if url in found:
                 yield self._planned(found[url])
 
-    def _cut_to_budget(self) -> FairShare:
-        options = self._options
-        wanted = Counter(
-            len(self._choose(domain, host, options.host_budget))
-            for domain, host in self._database.hosts()
-        )
-        epoch = self._now_ms // options.epoch_ms
-        self.n_pages = 0
-        return FairShare(wanted, options.budget, turn=epoch)
+    def _pages_of(self, domain: str, host: str) -> HostPages:
+        def eligible() -> Iterator[UriFacts]:
+            for record in self._database.of_host(domain, host):
+                facts = self._reader.facts_of(record)
+                if self._eligible.has(record, facts):
+                    yield facts
 
-    def _choose(self, domain: str, host: str, n_fetches: int) -> list[str]:
-        """Return the URLs that the policy chooses of a host, at most `n_fetches`."""
-        if n_fetches <= 0:
-            return []
-        pages = EligibleFacts(self._database, self._reader, self._eligible)
+        options = self._options
         epoch = RefreshEpoch(
-            now_ms=self._now_ms, length_ms=self._options.epoch_ms, n_fetches=n_fetches
+            now_ms=self._now_ms, length_ms=options.epoch_ms, n_fetches=0
         )
-        chosen = self._options.policy.choose(lambda: pages.of(domain, host), epoch)
-        self.n_pages += pages.n_found
-        return list(dict.fromkeys(chosen))[:n_fetches]
+        return HostPages(eligible, options.policy, epoch)
+
+    def _shares(self) -> SettledShares:
+        options = self._options
+        shares = BudgetShares(options.budget, self._now_ms // options.epoch_ms)
+        for domain, host in self._database.hosts():
+            pages = self._pages_of(domain, host)
+            shares.offer(pages.worths(pages.choose(options.host_budget)))
+        return shares.settled()
+
+    def _count_due(
+        self, host: str, pages: HostPages, wanted: list[str], n_chosen: int
+    ) -> None:
+        """Count the due pages of a host; if some are left, they make an outlook."""
+        may_be_more = len(wanted) == self._options.host_budget < pages.n_found
+        if not may_be_more and n_chosen == len(wanted):
+            self.n_due += n_chosen
+            return
+        due = frozenset(wanted)
+        rates = grouped_rates(
+            rate_of(each)
+            for each in pages.open()
+            if each.url in due or (may_be_more and self._is_due(each))
+        )
+        self.n_due += rates.total()
+        if rates.total() > n_chosen:
+            self._limited.add(host, rates, n_chosen)
+
+    def _is_due(self, facts: UriFacts) -> bool:
+        due_ms = self._due_ms(facts)
+        return due_ms is None or due_ms <= self._now_ms
+
+    def outlooks(self) -> list[RefreshOutlook]:
+        """Return what the budgets lead to, after a plan; empty if they suffice."""
+        return self._limited.outlooks()
 
     def _planned(self, record: UrlRecord) -> PlannedFetch:
         facts = self._reader.facts_of(record)
@@ -341,25 +338,46 @@ def _spider_of(record: UrlRecord) -> str:
     return record.latest["spider"]
 
 
-class EligibleFacts:
-    """Reads the facts of pages that may be fetched again.
+class HostPages:
+    """The pages of a host that may be fetched again.
+
+    Args:
+        open_pages: yields the facts of the pages.
+        policy: chooses among them.
+        epoch: of refresh.
 
     Attributes:
-        n_found: of the last host, so far.
+        n_found: their number, once they were read.
     """
 
     def __init__(
-        self, database: UrlDatabase, reader: FactReader, eligible: EligiblePages
+        self,
+        open_pages: Callable[[], Iterable[UriFacts]],
+        policy: RefreshPolicy,
+        epoch: RefreshEpoch,
     ) -> None:
-        self._database, self._reader = database, reader
-        self._eligible = eligible
+        self._open, self._policy, self._epoch = open_pages, policy, epoch
         self.n_found = 0
 
-    def of(self, domain: str, host: str) -> Iterator[UriFacts]:
-        """Yield the facts of a host's pages, sorted by URL."""
+    def open(self) -> Iterator[UriFacts]:
+        """Yield the facts of the pages, sorted by URL."""
         self.n_found = 0
-        for record in self._database.of_host(domain, host):
-            facts = self._reader.facts_of(record)
-            if self._eligible.has(record, facts):
-                self.n_found += 1
-                yield facts
+        for facts in self._open():
+            self.n_found += 1
+            yield facts
+
+    def choose(self, n_fetches: int, n_explored: int = 0) -> list[str]:
+        """Return the URLs that the policy chooses, at most `n_fetches`."""
+        if n_fetches <= 0:
+            self.n_found = sum(1 for _ in self.open())
+            return []
+        epoch = replace(self._epoch, n_fetches=n_fetches, n_explored=n_explored)
+        chosen = self._policy.choose(self.open, epoch)
+        return list(dict.fromkeys(chosen))[:n_fetches]
+
+    def worths(self, urls: Iterable[str]) -> list[float]:
+        """Return the worth of fetching each of some pages."""
+        if not (wanted := frozenset(urls)):
+            return []
+        worth = appraiser(self._policy, self.open, self._epoch.now_ms)
+        return [worth(each) for each in self.open() if each.url in wanted]

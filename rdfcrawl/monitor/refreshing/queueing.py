@@ -26,7 +26,7 @@ from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 from rdfcrawl.rdf.links.policy import LinkPolicy
-from rdfcrawl.uri import HostGrouping, PolitenessKey
+from rdfcrawl.uri import HostGrouping, PolitenessKey, fingerprint
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 
 _BATCH_SIZE: Final = 500
@@ -126,7 +126,7 @@ class RefreshQueue:
     async def _add(
         self, fetches: Iterable[PlannedFetch], numbers: Mapping[str, int], spider: str
     ) -> AddedCounts:
-        total = AddedCounts()
+        total, run = AddedCounts(), await self._frontier.begin_run()
         for group in in_batches(fetches, _BATCH_SIZE):
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
@@ -134,7 +134,7 @@ class RefreshQueue:
             marks: list[Candidate] = []
             for each in group:
                 profile = numbers.get(spider or each.spider, 0)
-                page, *others = self._candidates(each, profile)
+                page, *others = self._candidates(each, profile, run)
                 pages.append(page)
                 marks += others
             total += await self._queue(pages)
@@ -146,12 +146,14 @@ class RefreshQueue:
             "queue due pages", self._frontier.add, candidates
         )
 
-    def _candidates(self, fetch: PlannedFetch, profile: int) -> Iterator[Candidate]:
+    def _candidates(
+        self, fetch: PlannedFetch, profile: int, run: int
+    ) -> Iterator[Candidate]:
         """Yield a page, then marks to add and marks to forget.
 
         The frontier knows the page itself, unless its Redis was emptied: then links of
-        the
-        page to itself would queue it a second time.
+        the page to itself would queue it a second time. So would a sitemap whose date
+        makes the page due in this run, or in the next one if none has begun.
         """
         record = Record(
             fetch.url,
@@ -165,6 +167,9 @@ class RefreshQueue:
         yield ingest.request(record, Urgency.REFRESH)
         itself = ingest.request(replace(record, change=""), Urgency.REFRESH)
         yield itself._replace(item=SEEN_ONLY)
+        for number, item in ((run, SEEN_ONLY), (run - 1, FORGOTTEN)):
+            listed = replace(record, change=f"{fingerprint(f'run {number}'):x}")
+            yield ingest.request(listed, Urgency.REFRESH)._replace(item=item)
         for change in fetch.before:
             former = ingest.request(replace(record, change=change), Urgency.REFRESH)
             yield former._replace(item=FORGOTTEN)

@@ -414,7 +414,8 @@ class DocumentReading:
             outcome.reservations = reservations.found
         outcome.left = reading.left
         outcome.uniform = reading.uniform or outcome.uniform
-        outcome.extracted.update(reading.extracted)  # adds the numbers
+        for name, n_quads in reading.extracted.items():
+            outcome.extracted[name] += n_quads
         if self._facts is not None and not self._is_member and not page.is_json:
             self._facts.add_page(page)
 
@@ -538,6 +539,8 @@ _OF_PAGES: Final = frozenset({"", "application/octet-stream", "binary/octet-stre
 def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
     """Return whether a page was served as something else."""
     essence = media_type.partition(";")[0].strip().lower()
+    if essence == "text/html":  # usual
+        return False
     declared = formats.format_of_media_type(essence)
     is_usual = essence.endswith("xml") and declared is None
     is_page = declared is formats.HTML or is_usual or essence in _OF_PAGES

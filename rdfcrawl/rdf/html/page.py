@@ -41,6 +41,7 @@ class ParsedPage:
         media_type: declared, lower case, or empty; so is `charset`.
         links: added by the extractors.
         canonical: URL of the first canonical link; set with the links.
+        is_json: the page is JSON, not markup; only scraping rules can read it.
         faults: of decoding; complete after the first use of `text`, `utf8` or `tree`.
     """
 
@@ -55,12 +56,8 @@ class ParsedPage:
         self.canonical = ""
         self.faults = FaultLog()
         self._refusal: Fault | None = None
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the page is JSON, not markup; only scraping rules can read it."""
-        head = self.data[:HEAD_BYTES].removeprefix(codecs.BOM_UTF8)
-        return JSON_START.match(head) is not None
+        head = data[:HEAD_BYTES].removeprefix(codecs.BOM_UTF8)
+        self.is_json = JSON_START.match(head) is not None
 
     @cached_property
     def utf8(self) -> bytes:

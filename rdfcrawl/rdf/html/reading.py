@@ -355,7 +355,7 @@ class TimeShares:
     def __init__(self, secs: float) -> None:
         self._left_secs = secs
         self._name = ""
-        self._is_running = False
+        self._is_running = self._has_handler = False
         self._name_secs = self._name_left_secs = 0.0
 
     def run(self, name: str, step: Callable[[], T]) -> T:
@@ -366,7 +366,9 @@ class TimeShares:
         if self._name_left_secs <= 0:
             raise self._out_of_time()
         began = time.process_time()
-        before = signal.signal(signal.SIGPROF, self._ring)
+        if not self._has_handler:  # it stays, without a timer
+            signal.signal(signal.SIGPROF, self._ring)
+            self._has_handler = True
         secs = max(self._name_left_secs, _LEAST_SECS)
         signal.setitimer(signal.ITIMER_PROF, secs, _REPEAT_SECS)
         self._is_running = True
@@ -378,7 +380,6 @@ class TimeShares:
         finally:
             self._is_running = False  # the timer may have fired in between
             signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
             used_secs = time.process_time() - began
             self._left_secs -= used_secs
             self._name_left_secs -= used_secs

@@ -55,6 +55,10 @@ _KEYWORDS: Final = frozenset(
     {"@base", "@direction", "@language", "@propagate", "@protected"}
     | {"@version", "@vocab"}
 )
+# Parts of definitions that do not change the meaning of keys inside
+_SIMPLE: Final = frozenset(
+    {"@id", "@language", "@prefix", "@protected", "@reverse", "@type"}
+)
 _NOT_ALIASED: Final = frozenset({"@graph", "@list", "@set"})
 _GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 
@@ -63,6 +67,7 @@ Contexts = Collection[Mapping[str, Any]]
 _SMALL: Final = 64 * 1024  # bytes of a document whose statements are one batch
 _FIRST_BYTES: Final = 4 * 2**20  # of statements, held back at first
 _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
+_BLANK: Final = re.compile("_:")
 _ABSENT: Final = object()
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 # Statements of the lenient parser, which escapes nothing in IRIs
@@ -101,7 +106,8 @@ def fast_blocks(
     """Return the statements of a document; None if PyLD is needed.
 
     `value`, a JSON object or array with the content `found`, is modified while it is
-    read, then restored. `source` is its text, if known.
+    read, then restored, except keys that have no meaning. `source` is its text, if
+    known.
 
     Raises:
         SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
@@ -234,7 +240,7 @@ def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> b
         # ends the process at one in a graph container.
         and not found.has_lists
         and is_named_graph
-        and not any(key.startswith("_:") for key in found.keys)
+        and not any(map(_BLANK.match, found.keys))
     )
 
 
@@ -268,8 +274,11 @@ def _inlined(
             if context != [original]:  # `@propagate` is ignored within an array
                 undo.append((node, original))
                 node["@context"] = inlining.prune(context)
+        unmapped = _unmapped(found.keys, inlining.seen.values())
+        if unmapped:
+            _remove(unmapped, value)
         # pyoxigraph keeps more digits than a float.
-        is_same = source and not undo and not found.has_floats
+        is_same = source and not undo and not found.has_floats and not unmapped
         return source if is_same else _encode(value), inlining.seen.values()
     finally:
         for node, original in undo:
@@ -295,6 +304,32 @@ def _with_link(
     known = {id(node) for node, _ in contexts}
     new = (x for x in nodes if isinstance(x, dict) and id(x) not in known)
     return [*changed, *((node, linked) for node in new)]
+
+
+def _unmapped(keys: set[str], contexts: Contexts) -> set[str]:
+    """Return keys that the standard leaves out wherever they are, if that is clear.
+
+    The lenient parser would write statements of them.
+    """
+    names = {key for key in keys if key[:1] != "@" and ":" not in key}
+    names = names.difference(*contexts)
+    definitions = chain.from_iterable(terms.values() for terms in contexts)
+    if not names or any("@vocab" in terms for terms in contexts):
+        return set()
+    if any(isinstance(x, dict) and not x.keys() <= _SIMPLE for x in definitions):
+        return set()
+    return names
+
+
+def _remove(names: set[str], value: Any) -> None:
+    nodes = [value]
+    for node in nodes:  # grows
+        entries = node
+        if type(node) is dict:
+            for name in names & node.keys():
+                del node[name]
+            entries = node.values()
+        nodes += [each for each in entries if type(each) is dict or type(each) is list]
 
 
 class NotFastError(Exception):

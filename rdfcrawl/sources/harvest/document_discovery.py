@@ -129,6 +129,7 @@ class DocumentDiscovery:
         self._found = FoundSources(context)
         self._harvest = harvest
         self._endpoints = context.arguments.endpoints
+        self._known_offers: set[str] = set()
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the discoveries in a completely read document, except its links."""
@@ -140,8 +141,8 @@ class DocumentDiscovery:
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
             is_shown = is_shown or document.reading.format is formats.OAI_PMH
-            is_shown = is_shown or self._sources.may_be_list(document)
-            if is_shown or self._sources.wants_lists:  # rare
+            is_seed = self._sources.wants_sitemaps and not document.record.depth
+            if is_shown or is_seed or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
@@ -232,12 +233,35 @@ class DocumentDiscovery:
             replaced = scan.services.replaced(document.url)
             findings = findings.with_service(own, replaced)
         left_out = Discovery(not_rdf=findings.left_out)
+        if scan.has_any and scan.accesses.datasets:
+            left_out += await self._offered(document, scan.accesses.datasets)
         if not self._wants_endpoints:
             findings = findings.without(AccessMethod.SPARQL)
         if findings.is_empty and not self._run:  # none to withdraw
             return left_out
         datasets = self._context.datasets
         return left_out + await datasets.described(findings, document)
+
+    async def _offered(self, document: Document, urls: Iterable[str]) -> Discovery:
+        """Return the documents about the datasets of a page, before other pages."""
+        if DATASETS not in self._context.arguments.harvest:
+            return NOTHING_FOUND
+        record, task = document.record, RevisitedPage(self._run)
+        offers = [
+            FollowUp(
+                Record(url, Kind.PAGE, record.depth + 1, document.url, task=task),
+                urgency=Urgency.SOON,
+                change=f"run {self._run}" if self._run else "",
+            )
+            for url in urls
+            if url not in self._known_offers
+            and url != document.url
+            and origin_of(url) == origin_of(document.url)
+        ]
+        if len(self._known_offers) >= _MAX_SITES:
+            self._known_offers.clear()
+        self._known_offers.update(each.record.url for each in offers)
+        return await self._noted(found(*offers))
 
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without the endpoints named by the operator."""
@@ -350,7 +374,8 @@ class SiteOffers:
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=depth, parent=record.url)
             follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        if self._wants_lists and not record.depth:  # the operator has named the site
+        # Of sites that the operator has named.
+        if self._wants_lists and not (record.depth or is_known):
             from rdfcrawl.sources.harvest.resourcesync import described_at
 
             root = described_at(origin, self._run)
@@ -376,8 +401,8 @@ _LIST_BYTES: Final = 1024
 
 
 def _is_list(document: Document) -> bool:
-    """Return whether a document begins like a sitemap or feed."""
-    is_page = "html" in document.media_type
+    """Return whether a document is a seed that begins like a sitemap or feed."""
+    is_page = document.record.depth or "html" in document.media_type
     return not is_page and bool(_find_list(head_of(document.response, _LIST_BYTES)))
 
 
@@ -388,6 +413,7 @@ class RecognizedSources:
         harvest = context.arguments.harvest
         self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
         self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name a list
+        self.wants_sitemaps = Kind.SITEMAP in harvest  # a seed may be one
         self._run = context.run
         self._context = context
 
@@ -411,14 +437,10 @@ class RecognizedSources:
             )
             if not is_taken:
                 follow_ups.append(FollowUp(record))
-        if is_feed := self.may_be_list(document) and _is_list(document):
+        if is_feed := self.wants_sitemaps and _is_list(document):
             record = Record(document.url, Kind.SITEMAP, depth, document.url, task=task)
             follow_ups.append(FollowUp(record, urgency=Urgency.SOON))
         return replace(found(*follow_ups), is_excused=is_feed)
-
-    def may_be_list(self, document: Document) -> bool:
-        """Return whether a document is a seed, which may be a sitemap or feed."""
-        return Kind.SITEMAP in self._wanted and not document.record.depth
 
     def _repositories(self, document: Document) -> list[FollowUp]:
         """Return the first record of a repository, if it is wanted or a seed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,13 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.core.tasks import DumpPart, ListedPage, PortalFile, RevisitedPage
+from rdfcrawl.core.tasks import (
+    DumpPart,
+    ListedPage,
+    PortalFile,
+    RefreshedPage,
+    RevisitedPage,
+)
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.last_copies import has_end_tag
 from rdfcrawl.uri import fingerprint
@@ -79,6 +85,7 @@ class PageFetches:
         self._store = store
         # URL -> fetch, status, and whether the next fetch must be unconditional
         self._noted: dict[str, tuple[PageFetch, int, bool]] = {}
+        self._refreshed: set[str] = set()  # of these, by `scrapy refresh`
         self._forgotten: set[str] = set()
         self._withdrawn: set[str] = set()  # since the last flush
         self._usual = UsualPages()
@@ -127,9 +134,16 @@ class PageFetches:
         last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
         return last.read_at if last and last.read_at != document.url else ""
 
-    def note(self, document: Document) -> None:
-        """Note a fetch, for the next flush."""
+    def note(self, document: Document, run: int) -> None:
+        """Note a fetch of a run, for the next flush.
+
+        One that `scrapy refresh` has queued counts only for a page that was noted
+        before: if sitemaps list it, dates before this fetch do not make it due.
+        """
         record, task, status = document.record, document.record.task, document.status
+        is_refreshed = isinstance(task, RefreshedPage)
+        if is_refreshed:
+            task = RevisitedPage(run)
         if not isinstance(task, _REVISITED):
             return
         is_fetched = 200 <= status < 400 and not (
@@ -149,7 +163,7 @@ class PageFetches:
             task.lastmod,
             n_failures=0 if is_fetched else 1,
             has_copy=bool(document.n_quads),  # also if it is unchanged
-            is_doubtful=_is_doubtful(document, self._usual),
+            is_doubtful=not is_refreshed and _is_doubtful(document, self._usual),
             since_secs=(-1 if is_same else secs) if isinstance(task, PortalFile) else 0,
         )
         url = _listed_url(record)
@@ -168,6 +182,7 @@ class PageFetches:
         self._noted[url] = fetch, status, is_unclear
         self._forgotten.discard(url)
         self._withdrawn.discard(url)
+        (self._refreshed.add if is_refreshed else self._refreshed.discard)(url)
 
     def forget(self, url: str) -> None:
         """Forget the fetches of a withdrawn document, at the next flush but one.
@@ -181,13 +196,21 @@ class PageFetches:
     async def flush(self) -> None:
         """Store the noted fetches."""
         noted, self._noted = self._noted, {}
+        refreshed, self._refreshed = self._refreshed, set()
         unsure = [
-            url for url, (x, status, _) in noted.items() if _adds_to_last(x, status)
+            url
+            for url, (x, status, _) in noted.items()
+            if url in refreshed or _adds_to_last(x, status)
         ]
         last = await self.last_of(unsure)
         sites: dict[str, dict[str, str]] = {}
         for url, (fetch, status, is_unclear) in noted.items():
-            merged = _added(last.get(url), fetch, status)
+            known = last.get(url)
+            if url in refreshed and known is None:
+                continue
+            merged = _added(known, fetch, status)
+            if url in refreshed and known is not None:
+                merged = replace(merged, lastmod=known.lastmod)
             if is_unclear and merged.is_doubtful and not merged.n_failures:
                 merged = replace(merged, etag="", last_modified="")
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
@@ -264,6 +287,7 @@ def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     return usual.is_exception(document, is_odd=is_odd)
 
 
+@dataclass(slots=True)
 class UsualPages:
     """Which pages of a site look like all others, in this worker.
 
@@ -271,9 +295,8 @@ class UsualPages:
     has status 200, unless most pages of its site are like that and differ.
     """
 
-    def __init__(self) -> None:
-        self._n_pages: Counter[str] = Counter()
-        self._odd: dict[str, Counter[bytes]] = {}
+    _n_pages: Counter[str] = field(default_factory=Counter)
+    _odd: dict[str, Counter[bytes]] = field(default_factory=dict)
 
     def is_exception(self, document: Document, *, is_odd: bool) -> bool:
         """Return whether a page is odd and the others of its site are not."""

@@ -259,13 +259,20 @@ def compare_statements(
         scratch: folder of temporary stores.
     """
     with _scratch_folder(scratch) as folder:
-        one = _StatementStore(expected, folder / "expected")
-        other = _StatementStore(actual, folder / "actual")
-        kinds: dict[str, GraphKind] = dict.fromkeys(other.graphs(), "surplus")
-        for graph in one.graphs():
-            lines = other.read_graph(graph)
-            kinds[graph] = _GraphPair(one, lines, graph, folder).kind()
-        return kinds
+        return _kinds_of(expected, actual, folder)
+
+
+def _kinds_of(
+    expected: Iterable[bytes], actual: Iterable[bytes], folder: Path
+) -> dict[str, GraphKind]:
+    """Return the kind of each graph; the databases in the folder are closed."""
+    one = _StatementStore(expected, folder / "expected")
+    other = _StatementStore(actual, folder / "actual")
+    kinds: dict[str, GraphKind] = dict.fromkeys(other.graphs(), "surplus")
+    for graph in one.graphs():
+        lines = other.read_graph(graph)
+        kinds[graph] = _GraphPair(one, lines, graph, folder).kind()
+    return kinds
 
 
 @contextmanager

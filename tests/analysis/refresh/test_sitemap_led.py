@@ -14,12 +14,17 @@ from rdfcrawl.analysis.refresh.sitemap_led import (
 )
 from tests.support.changing_pages import ChangingSite, Honesty, uneven_rates
 
+GROUPS: list[tuple[str, Honesty]] = [
+    ("true.xml", "truthful"),
+    ("false.xml", "rewritten"),
+    ("", "none"),
+]
 RATES = uneven_rates(200, mean=0.1)
 
 
 def trust(site: ChangingSite) -> LastmodTrust:
     """Return how far a site is trusted at the end of its day."""
-    return judge_site((page.facts() for page in site.pages), site.day * DAY_MS)
+    return judge_site((x.facts() for x in site.pages), site.day * DAY_MS).dated
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -64,6 +69,27 @@ def test_late_truth_is_trusted_again() -> None:
     site.honesty = "truthful"
     site.run(SitemapLed(), n_epochs=40, budget=40)
     assert trust(site).is_trusted
+
+
+def test_each_sitemap_is_judged_by_its_own_pages() -> None:
+    """If one sitemap is true, one lies and some pages have no date, only it is led by.
+
+    All changes that it states are fetched; the others cost it no trust.
+    """
+    site = ChangingSite(RATES, "truthful", seed=4)
+    for n, page in enumerate(site.pages):
+        page.dated_by, page.honesty = GROUPS[n % 3]
+        page.claims = page.claims if page.dated_by else []
+    result = site.run(SitemapLed(), n_epochs=40, budget=60)
+    assert result.n_fetches == 40 * 60  # other pages get the rest
+    found = judge_site((x.facts() for x in site.pages), site.day * DAY_MS)
+    assert {name: x.is_trusted for name, x in found.by_sitemap.items()} == {
+        "true.xml": True,
+        "false.xml": False,
+    }
+    assert not found.dated.is_trusted
+    assert found.n_undated > 0
+    assert all(x.copy == x.version for x in site.pages if x.dated_by == "true.xml")
 
 
 def interval(n: int, *, is_claimed: bool, is_changed: bool) -> FetchInterval:
@@ -131,3 +157,20 @@ def test_one_fetch_goes_to_a_claim() -> None:
     epoch = RefreshEpoch(now_ms=5 * DAY_MS, n_fetches=1)
     (chosen,) = SitemapLed().choose(lambda: pages, epoch)
     assert chosen in stale
+
+
+def test_scarce_fetches_go_to_the_slowest_claims() -> None:
+    """If more changes are claimed than fetched, then slow pages come first.
+
+    Their copies stay fresh for longer, so freshness is above that of oldest-first.
+    """
+    site = ChangingSite([2.0] * 20 + [0.2] * 20, "truthful", seed=7)
+    site.run(FixedInterval(0), n_epochs=12, budget=40)
+    site.run(FixedInterval(0), n_epochs=3, budget=0)
+    pages = [page.facts() for page in site.pages]
+    stale = {page.url for page in site.pages if page.copy != page.version}
+    slow = stale & {page.url for page in site.pages[20:]}
+    epoch = RefreshEpoch(now_ms=site.day * DAY_MS, n_fetches=len(slow) + 1)
+    claimed = SitemapLed().choose(lambda: pages, epoch)[: len(slow)]
+    assert len(slow) < len(stale)
+    assert len(slow & set(claimed)) >= 0.8 * len(slow)

@@ -163,6 +163,8 @@ def test_json_says_what_the_page_says(
             continue
         n_tables += 1
         found = values[section.get("id").removeprefix("table-of-")]
+        if not found["rows"]:
+            continue
         head, *rows = section.iter("tr")
         assert [text_of(cell) for cell in head] == found["columns"]
         assert [[text_of(cell) for cell in row] for row in rows] == [

@@ -165,7 +165,7 @@ class LyingWeb:
         with UrlDatabase(root) as database:
             reader = FactReader(database)
             pages = [x for x in database.of_host(host, host) if not x.is_sitemap]
-            return judge_site(map(reader.facts_of, pages), now_ms).is_trusted
+            return judge_site(map(reader.facts_of, pages), now_ms).dated.is_trusted
 
 
 def test_lies_are_found_out_within_ten_epochs(

@@ -115,6 +115,33 @@ def test_sitemap_in_an_index_leads_to_the_dump(
         assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
 
 
+def test_page_that_names_its_dataset_leads_to_the_dump(
+    commands: Commands, site: RawServer, seed: str, loopback: Loopback
+) -> None:
+    """If pages name their dataset, which has a dump, then a host takes five requests.
+
+    A later run requests the description of the dataset, and the dump.
+    """
+    void = "http://rdfs.org/ns/void#"
+    described = (
+        f"<#d> a <{void}Dataset> ; <{void}dataDump> <{site.url('/dump.ttl')}> ;"
+        f" <{void}uriSpace> '{site.url('/r/')}' ."
+    )
+    site.pages["/void"] = loopback.response(described.encode())
+    del site.pages["/robots.txt"]
+    for n in range(N_PAGES):
+        within = f"<> <{void}inDataset> <{site.url('/void#d')}> .".encode()
+        site.pages[f"/r/{n}"] = loopback.response(statement(site, n) + within)
+    folder = commands.folder()
+    for _ in range(2):
+        n_asked = len(site.targets)
+        result = commands.crawl([seed], folder=folder, REVISIT_SECS=0)
+        assert result.code == 0, result.stderr
+        assert len(site.targets[n_asked:]) <= 5, site.targets[n_asked:]
+        assert {"/void", "/dump.ttl"} <= {*site.targets[n_asked:]}
+        assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
+
+
 def test_pages_are_fetched_if_the_dump_fails(
     commands: Commands, site: RawServer, seed: str, loopback: Loopback
 ) -> None:

@@ -374,3 +374,38 @@ def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
     assert refresh(commands, folder, **given).code == 0
     assert said(commands.crawl(folder=folder, RETRY_TIMES=0)) == said(result)
     assert other.asked()[n_asked:].count("/301") == 1
+
+
+def test_sitemaps_and_refresh_request_a_page_once(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a refresh has queued pages whose dates are new, they are requested once.
+
+    Nor are they requested in the next run, as they were fetched since their dates.
+    """
+    site = AgingSite(loopback, "127.96.1.9")
+    names = [f"/p{n}" for n in range(6)]
+
+    def dates(year: int) -> None:
+        pages = [site.says(name, f"{name} of {year}") for name in names]
+        listed = [entry(url, f"{year}-01-01") for url in pages]
+        site.put("/sitemap.xml", urlset(listed), "application/xml")
+
+    def crawl() -> CrawlResult:
+        return commands.crawl(
+            folder=folder, spider="sitemap", arguments={"sites": site.at("/")}
+        )
+
+    dates(2001)
+    folder = commands.folder()
+    crawl()
+    dates(2002)
+    assert refresh(commands, folder).code == 0
+    n_asked = len(site.asked())
+    result = crawl()
+    asked = [path for path in site.asked()[n_asked:] if path in names]
+    assert sorted(asked) == names
+    assert set(said(result).values()) == {f"{name} of 2002" for name in names}
+    n_asked = len(site.asked())
+    crawl()
+    assert not set(names) & set(site.asked()[n_asked:])

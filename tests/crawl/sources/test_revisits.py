@@ -190,6 +190,36 @@ def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -
     assert said(site.crawl(commands, folder=folder))[site.at("/page/two")] == "second"
 
 
+def test_pages_like_all_others_of_their_site_are_not_doubted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If most pages of a site have no statements or end tag, the next run skips them.
+
+    A page of which that is not usual is requested once more.
+    """
+    short, endless, odd = (DatedSite(loopback, f"127.20.11.{n}") for n in (21, 22, 23))
+    for site in (short, endless, odd):
+        for n in range(40):
+            end = "" if site is endless else "</html>"
+            says = "" if site is short else f" property='{SAYS}'"
+            page = f"<html><body><p{says}>{n}</p>{end}"
+            site.tagged(f"/{n}", page.encode(), "text/html")
+        pages = [site.at(f"/{n}") for n in range(40)]
+        site.tagged("/sitemap.xml", urlset(pages), "application/xml")
+    odd.tagged("/7", b"<html><body>Sorry</body></html>", "text/html")
+    folder = commands.folder()
+    sites = ",".join(site.at("/") for site in (short, endless, odd))
+    for _ in range(2):
+        n_asked = [len(site.asked()) for site in (short, endless, odd)]
+        commands.crawl(arguments={"sites": sites}, spider="sitemap", folder=folder)
+    asked = [
+        site.asked_since(n)
+        for site, n in zip((short, endless, odd), n_asked, strict=True)
+    ]
+    assert max(map(len, asked)) <= 10
+    assert "/7" in asked[2]
+
+
 def test_former_target_of_a_redirect_answers_for_itself(
     commands: Commands, loopback: Loopback
 ) -> None:

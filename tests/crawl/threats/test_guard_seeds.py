@@ -166,22 +166,22 @@ def test_redirect_of_a_document_looked_up_is_a_fault(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "host"),
     [
-        ("fetch",),
-        ("fetch", "--spider", "linkeddata"),
-        ("parse", "--spider", "linkeddata"),
-        ("shell", "-c", "None"),
+        ("fetch", PRIVATE),
+        ("fetch", "0x7f.0x53.1"),
+        ("fetch", "intranet.example"),
+        ("fetch --spider linkeddata", "0x7f.0x53.1"),
+        ("parse --spider linkeddata", "intranet.example"),
+        ("shell -c None", PRIVATE),
     ],
-    ids=" ".join,
 )
-@pytest.mark.parametrize("host", [PRIVATE, "0x7f.0x53.1", "intranet.example"])
 def test_page_is_not_fetched_by_hand(
-    commands: Commands, private: RawServer, words: tuple[str, ...], host: str
+    commands: Commands, private: RawServer, words: str, host: str
 ) -> None:
     """If a command of Scrapy is given a private URL, then no request is sent."""
     folder, url = commands.folder(), f"http://{host}:{private.port}/a"
-    command, *options = words
+    command, *options = words.split()
     with scripted_names(folder, NAMES):
         result = commands.start(
             command, url, *options, GUARD_ALLOW_NETS=PUBLIC, LOG_LEVEL="ERROR"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.analysis.verifications import NUMBERS
 from tests.support.page_answers import get
 from tests.support.page_browser import serve_page, watched_page
 
@@ -23,6 +24,12 @@ def url(commands: Commands, loopback: Loopback) -> str:
     server.pages["*"] = loopback.response(b"<> <urn:x:p> <b> .")
     result = commands.crawl([server.url("/a")])
     assert result.code == 0, result.stderr
+    server.pages["/b"] = loopback.response(b"<> <urn:x:p> <c> .")
+    folder = result.folder.parent
+    compared = commands.start(
+        "verify", server.url("/"), folder=folder, CRAWL_ID="linkeddata"
+    ).wait()
+    assert compared.code == 1, compared.stderr
     return serve_page(commands, result.folder.parent)
 
 
@@ -55,6 +62,26 @@ def test_report_is_had_as_files(url: str, commands: Commands) -> None:
     assert get(f"{url}/report/file", {"name": "report.json"}).json["sections"]
     page = get(f"{url}/report/page", {})
     assert page.headers["Content-Security-Policy"].endswith("; sandbox")
+
+
+def test_the_last_comparison_with_a_site_is_shown(url: str, commands: Commands) -> None:
+    """If documents were compared with their site, the result is shown by source."""
+    found = get(f"{url}/report", {"format": "json"}).json
+    assert found["n_verified"] == len(found["verified"])
+    (linked,) = [x for x in found["verified"] if x["kind"] == "linked pages"]
+    assert linked["stale"] == 1
+    assert linked["equal"] >= 1
+    assert not linked["is_full"]
+    assert linked["ended"].endswith("Z")
+    assert "linked pages" in get(f"{url}/report", {}).text
+    elsewhere = {"site": "other.example"}
+    assert "No site was compared yet" in get(f"{url}/report", elsewhere).text
+    get(f"{url}/report", {"make": "1"})
+    table = {"name": "verified.csv"}
+    commands.wait_until(lambda: get(f"{url}/report/file", table).status == 200)
+    rows = get(f"{url}/report/file", table).text.splitlines()
+    assert rows[0] == f"site,source,name,{','.join(NUMBERS)},pages,UTC"
+    assert f"{linked['site']},linked pages,{linked['name']}," in "\n".join(rows)
 
 
 @pytest.mark.parametrize(

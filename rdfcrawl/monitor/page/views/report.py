@@ -7,12 +7,14 @@ import base64
 import hashlib
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from rdfcrawl.analysis.report.page import STYLE
+from rdfcrawl.analysis.verifications import VerifiedSource, iter_verified
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import is_foreign
@@ -24,6 +26,8 @@ _POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'; sandbox"
 )
+
+_MOST_VERIFIED: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,8 @@ class ReportView:
         making_secs: its duration so far.
         refusal: why the last one could not be made.
         damages: of the logs.
+        verified: the last results of `scrapy verify`, by source.
+        n_verified: their number, with those beyond the limit.
     """
 
     site: str
@@ -47,6 +53,8 @@ class ReportView:
     making_secs: float
     refusal: str
     damages: list[str]
+    verified: list[VerifiedSource]
+    n_verified: int
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
@@ -60,6 +68,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         if "make" in request.query:
             return _begin(request, site)
         report = await asyncio.to_thread(service.kept, site)
+        verified = await asyncio.to_thread(_verified, access.root, site)
         age_secs = time.time() - report.made_ms / 1000 if report else None
         view = ReportView(
             site=site,
@@ -69,6 +78,8 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             making_secs=round(service.making_secs, 1),
             refusal=service.refusal,
             damages=service.damages,
+            verified=verified[:_MOST_VERIFIED],
+            n_verified=len(verified),
         )
         return context.renderer.respond(request, "report.html", view)
 
@@ -109,6 +120,10 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         web.get("/report/page", page),
         web.get("/report/file", file),
     ]
+
+
+def _verified(root: Path, site: str) -> list[VerifiedSource]:
+    return list(iter_verified(root, site or None))
 
 
 def _site(request: web.Request) -> str:

@@ -1,0 +1,60 @@
+"""Check in outlines that nodes and properties of RDF/XML alternate.
+
+One expression matches ordinary text in linear time. It knows whether a tag is that of a
+node or of a property, since each start or end tag leads from one to the other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from rdfcrawl.rdf.xml_screen import outline_of
+
+_ABOUT, _RESOURCE, _TYPE, _BAG, _DATATYPE, _PARSE_TYPE = (
+    outline_of(name)
+    for name in (b":about", b":resource", b":type", b"bagID", b"datatype", b"parseType")
+)
+_COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)++"  # not CDATA
+
+
+def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
+    """Return whether each attribute of well-formed text is at its place.
+
+    Some text does not match: CDATA, instructions, tags in comments, line breaks in
+    attributes, nodes that are properties, a datatype of a node. The values of
+    `rdf:parseType` are `Collection` and `Resource`.
+    """
+    pattern = _stripes(has_comments=b"!" in outline, begins_with_node=begins_with_node)
+    return pattern.match(outline) is not None
+
+
+@cache
+def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]:
+    text = rb"(?:%b|[^<]*+)" % _COMMENTS if has_comments else rb"[^<]*+"
+    node = _tag(_RESOURCE, _DATATYPE, _PARSE_TYPE, _BAG)
+    leaf = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG)
+    # A property with nodes; a datatype would be lost.
+    outer = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG, _DATATYPE)
+    outer += rb"(?:(?<=%b)=\"A\")?+" % _PARSE_TYPE  # Collection
+    outer += rb"(?!>%b</)" % _COMMENTS  # the parser would leave out white space
+    end = rb"/[^<>]*+"
+    nodes = rb"(?:%b<%b/>)*+" % (text, node)
+    leaves = rb"(?:%b<%b(?:/>|>[^<]*+<%b>))*+" % (text, leaf, end)
+    from_node = rb"%b%b<(?:%b|%b)>" % (nodes, text, end, node)
+    from_property = rb"%b%b<(?:%b|%b)>" % (leaves, text, end, outer)
+    if begins_with_node:
+        parts = from_node, from_property, from_node, leaves, nodes, text
+    else:
+        parts = from_property, from_node, from_property, nodes, leaves, text
+    return re.compile(rb"(?:%b%b)*+(?:%b%b|%b)%b\Z" % parts)
+
+
+def _tag(*excluded: bytes) -> bytes:
+    """Return the expression of a start tag up to its end."""
+    ends = [name[-3:] for name in excluded]  # of one length, for one look-behind
+    before = b"(?<!%b)" % b"|".join(end for end in ends if len(end) == 3)
+    before += b"".join(b"(?<!%b)" % end for end in ends if len(end) < 3)
+    value = rb"=(?:\"[^\"\n<]*+\"|'[^'\n<]*+')"
+    return rb"[^<>=/!?]*+(?:%b%b[^<>=/]*+)*+" % (before, value)
