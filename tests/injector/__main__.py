@@ -59,9 +59,7 @@ class Matrix:
             chain = self._chain([kind for kind, _ in some])
             if self._run != "first":
                 chain.run_with()
-            chain.run_with(
-                [cell for _, cell in some], has_kills=self._run == "killed"
-            )
+            chain.run_with([cell for _, cell in some], has_kills=self._run == "killed")
             yield from chain.bad
 
     def _count(self, kinds: Sequence[SourceKind]) -> tuple[list[int], list[str]]:

@@ -39,7 +39,7 @@ _REFRESH: Final[dict[str, Any]] = {
     "REFRESH_INTERVAL_SECS": 0,
     "REFRESH_EPOCH_SECS": 1,
 }
-_FAILURES: Final = {"REFRESH_RETRY_SECS": 0}
+_FAILURES: Final[dict[str, Any]] = {"REFRESH_RETRY_SECS": 0}
 _OF_LINKS: Final = {"slice": "1", "follow": "abox"}
 _LONGEST_SECS: Final = 300.0
 _KILLED_AT: Final = (0.0, 0.05, 0.2)  # of the faults, in each start of the command

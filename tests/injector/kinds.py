@@ -8,7 +8,7 @@ options of its node in the data web, or with a function of `files.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.nodes.base import to_ntriples
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
-    from rdfcrawl.dataweb.nodes.site import SiteOptions
+    from rdfcrawl.dataweb.nodes.site import ChangingSite, SiteOptions
     from tests.injector.judging import Truth
 
 
@@ -68,18 +68,18 @@ class SourceKind:
         """Return the node in a version."""
         if callable(self.options):
             return files.FileNode(plan, self.options(plan.origin, version), version)
-        node = self.options.build(plan)
+        node: WebNode = self.options.build(plan)
         for _ in range(1, version):
-            node.change(**self.changes)
+            cast("ChangingSite", node).change(**self.changes)
         return node
 
     def truth_of(self, node: WebNode) -> Truth:
         """Return the truth of a node."""
         if isinstance(node, files.FileNode):
             truth = node.truth()
-            quads = ((*x, graph) for graph, triples in truth.items() for x in triples)
+            quads = [(*x, graph) for graph, triples in truth.items() for x in triples]
         else:
-            quads = iter(quads_of(to_ntriples(node.iter_truth())))
+            quads = quads_of(to_ntriples(node.iter_truth()))
         return grouped(quads, self.group)
 
 

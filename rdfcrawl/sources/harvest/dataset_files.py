@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
-from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
@@ -123,9 +122,13 @@ class DatasetFiles:
         return None not in await self._store.get_many(dataset.name, _READ, parts)
 
     async def left_scopes(
-        self, dataset: KnownDataset, endpoints: Iterable[str]
+        self, dataset: KnownDataset, endpoints: Sequence[str]
     ) -> Discovery:
         """Withdraw what earlier runs have harvested of a dataset at its endpoints."""
+        if not endpoints:  # as usual
+            return NOTHING_FOUND
+        from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
+
         scopes = {
             url: " ".join(way.graphs)
             for way in dataset.ways
