@@ -63,15 +63,14 @@ class StatementsDigest:
             found = blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES)
         return b64encode(found.digest()).decode()
 
-    def compared(self, graph: str) -> str:
+    def compared(self) -> str:
         """Return the hash for the history of a document.
 
-        Blank nodes have no labels in it, and the document has no name, unless it is
-        large.
+        Blank nodes have no labels in it, unless the document is large.
         """
         if self._hash is not None:
             return self._hash.hexdigest()
-        return statements_hash(b"".join(self._held), graph)
+        return statements_hash(b"".join(self._held))
 
 
 def may_be_revisited(document: Document) -> bool:

@@ -265,7 +265,7 @@ class StoreTee:
         if not self._writer or not facts.content_hash:
             return
         if is_page or (document.record.kind.is_of_url and not facts.text_hash):
-            found = self._digest.compared(graph_iri(document.url))
+            found = self._digest.compared()
             document.facts = facts._replace(statements_hash=found)
 
     async def aclose(self) -> None:

@@ -90,21 +90,23 @@ def fingerprint_statements(
         graph: IRI of their document. In statements the empty IRI replaces it; it is
             omitted as graph name and as subject; blank nodes become `_:`.
     """
-    normal = _normal_of_chunk(chunk, graph, has_graphs=has_graphs)
-    return Fingerprint(*fingerprint_normal(normal))
-
-
-def statements_hash(chunk: bytes, graph: str) -> str:
-    """Return the hash of `fingerprint_statements` without its sketch."""
-    return content_hash(_normal_of_chunk(chunk, graph, has_graphs=True).text)
-
-
-def _normal_of_chunk(chunk: bytes, graph: str, *, has_graphs: bool) -> NormalStatements:
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
     lines = chunk.split(b"\n")
     lines.pop()  # after the last line feed
-    return normal_statements(lines, graph)
+    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
+
+
+def statements_hash(chunk: bytes) -> str:
+    """Return the hash of a set of statements, to compare versions of one document.
+
+    Args:
+        chunk: canonical N-Quads, complete lines. Blank nodes become `_:`.
+    """
+    text = b"\n" + chunk
+    if b"_:" in text:
+        text = _blank(b"_:", text)
+    return content_hash(b"\n".join(sorted({*text.split(b"\n")})))
 
 
 class NormalStatements(NamedTuple):

@@ -58,6 +58,9 @@ _DECODER = json.JSONDecoder(
 )
 
 
+_decode_line: Final = json.JSONDecoder().decode
+
+
 def read_hextuples(
     file: BinaryIO, *, limits: ParseLimits, log: FaultLog
 ) -> Iterator[str]:
@@ -88,14 +91,14 @@ def _hextuple_statement(line: bytes, log: FaultLog) -> str:
     """Return the statement of one line; raise `ValueError` if the line is invalid."""
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")
-    fields = json.loads(line)
+    fields = _decode_line(line.decode("utf-8", "surrogatepass"))
     if isinstance(fields, list) and None in fields[_N_NEEDED:]:
         log.note(Reason.REPAIRED, "null for an empty string")
         fields[_N_NEEDED:] = [each or "" for each in fields[_N_NEEDED:]]
     if (
         not isinstance(fields, list)
         or len(fields) != _N_FIELDS
-        or not all(isinstance(field, str) for field in fields)
+        or set(map(type, fields)) != {str}
     ):
         raise ValueError("not an array of six strings")
     subject, predicate, value, datatype, language, graph = fields

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.text import Screen
 
 _USUAL_ROOT: Final = b"<rdf:RDF"
+_USUAL_TAG = re.compile(rb"<rdf:RDF[\s>]")
 _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
@@ -69,7 +70,9 @@ _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
 # Attributes that need a check, in outlines
-_BAG_MARK, _DATATYPE_MARK = outline_of(b"bagID="), outline_of(b"datatype=")
+_BAG_MARK, _DATATYPE_MARK, _PARSE_TYPE_MARK, _DIR_MARK = map(
+    outline_of, (b"bagID=", b"datatype=", b"parseType", b":dir=")
+)
 # Attributes of nodes, and those of properties
 _PLACED: Final = tuple(
     (outline_of(name), name, is_of_node)
@@ -111,6 +114,7 @@ class RdfXmlScreen(XmlScreen):
         self._literals = LiteralScreen() if follows else None
         self._is_rdf = False  # the root is rdf:RDF
         self._n_before = 0  # bytes up to the end of its tag
+        self._its: list[bytes] = []  # names of attributes that need a version
 
     def _screened(self, block: bytes, *, is_last: bool) -> bytes:
         """Check the block.
@@ -127,13 +131,18 @@ class RdfXmlScreen(XmlScreen):
                 raise MendingNeeded
         is_alone = is_last and not self._is_begun and self._is_rdf
         text = block[begin:] if begin else block
-        if b"parseType" in text and not self._has_usual_parse_types(text):
-            block = self._with_parse_types(block)
-            text = block[begin:]
-        if self._literals is not None:
-            block = self._literals.feed(block, is_last=is_last)
-            text = block[begin:]
         outline = outline_of(text)
+        parsed = block
+        names = self._its if _DIR_MARK in outline else ()
+        if any(name in text for name in names):
+            raise MendingNeeded
+        if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
+            parsed = self._with_parse_types(block)
+        if self._literals is not None:
+            parsed = self._literals.feed(parsed, is_last=is_last)
+        if parsed is not block:
+            block, text = parsed, parsed[begin:]
+            outline = outline_of(text)
         is_node = self.depth % 2 == self._is_rdf
         if not has_stripes(outline, begins_with_node=is_node):
             text = self._checked(text, outline)
@@ -163,22 +172,23 @@ class RdfXmlScreen(XmlScreen):
     def _with_root(self, block: bytes) -> bytes:
         """Check the root, and resolve its base, which the parser expects."""
         begin = block.find(_USUAL_ROOT, 0, HEAD_BYTES)
-        found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
-        if found is None:
-            return block
-        self._is_rdf, tag, self._n_before = True, found[0], found.end()
+        end = block.find(b">", begin) + 1
+        tag = block[begin:end]
+        if not _USUAL_TAG.match(tag) or b"<" in tag[1:]:
+            found = ROOT.search(block, max(begin, 0), HEAD_BYTES)
+            if found is None:
+                return block
+            begin, end = found.span()
+            tag = found[0]
+        self._is_rdf, self._n_before = True, end
         n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
         if n_others:
             n_others -= len(_ABSOLUTE_BASE.findall(tag))
-        prefixes = _ITS.findall(tag) if b"/its" in tag else ()
-        is_its = any(prefix + b":dir" in block for prefix in prefixes)
-        if not n_others and not is_its:
+        if b"/its" in tag and not _VERSION.search(tag):
+            self._its = [prefix + b":dir" for prefix in _ITS.findall(tag)]
+        if not n_others:
             return block
-        if (
-            _NOT_OF_ROOT.search(tag)
-            or (is_its and not _VERSION.search(tag))
-            or _BREAK_IN_VALUE.search(tag)
-        ):
+        if _NOT_OF_ROOT.search(tag) or _BREAK_IN_VALUE.search(tag):
             raise MendingNeeded
         if base := _RELATIVE_BASE.search(tag):
             value = (base[2] or base[3] or b"").decode()
@@ -190,8 +200,8 @@ class RdfXmlScreen(XmlScreen):
                 *(tag[: base.start()], base[1]),
                 *(new.replace("&", "&amp;").encode(), tag[base.end() :]),
             )
-            self._n_before = found.start() + len(tag)
-            return block[: found.start()] + tag + block[found.end() :]
+            self._n_before = begin + len(tag)
+            return block[:begin] + tag + block[end:]
         return block
 
     def _with_parse_types(self, block: bytes) -> bytes:
@@ -334,6 +344,8 @@ def _may_have_break(outline: bytes) -> bool:
 
 def _is_shallow(outline: bytes) -> bool:
     n_tags = outline.count(b"<")
+    if n_tags > 4 * MAX_XML_DEPTH:
+        return False
     return n_tags <= MAX_XML_DEPTH or n_tags - outline.count(b"</") <= MAX_XML_DEPTH
 
 

@@ -16,7 +16,7 @@ _ABOUT, _RESOURCE, _TYPE, _BAG, _DATATYPE, _PARSE_TYPE = (
     outline_of(name)
     for name in (b":about", b":resource", b":type", b"bagID", b"datatype", b"parseType")
 )
-_COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)++"  # not CDATA
+_COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)"  # not CDATA
 
 
 def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
@@ -32,13 +32,13 @@ def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
 
 @cache
 def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]:
-    text = rb"(?:%b|[^<]*+)" % _COMMENTS if has_comments else rb"[^<]*+"
+    text = _COMMENTS + b"*+" if has_comments else rb"[^<]*+"
     node = _tag(_RESOURCE, _DATATYPE, _PARSE_TYPE, _BAG)
     leaf = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG)
     # A property with nodes; a datatype would be lost.
     outer = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG, _DATATYPE)
     outer += rb"(?:(?<=%b)=\"A\")?+" % _PARSE_TYPE  # Collection
-    outer += rb"(?!>%b</)" % _COMMENTS  # the parser would leave out white space
+    outer += rb"(?!>%b++</)" % _COMMENTS  # the parser would leave out white space
     end = rb"/[^<>]*+"
     nodes = rb"(?:%b<%b/>)*+" % (text, node)
     leaves = rb"(?:%b<%b(?:/>|>[^<]*+<%b>))*+" % (text, leaf, end)

@@ -23,6 +23,7 @@ _DECLARATION = re.compile(
     rb"(?P<external>(?:SYSTEM|PUBLIC\s+(?:\"[^\"]*\"|'[^']*'))\s+)?"
     rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')(?:\s+NDATA\s+[^\s>]+)?\s*>"
 )
+_PLAIN_DECLARATION = re.compile(rb"<!ENTITY\s+([\w.-]+)\s+\"([^\"&<%]*+)\"\s*+>")
 _IN_DTD = re.compile(rb"<!--.*?(?:-->|\Z)|<!ENTITY", re.DOTALL)
 _ESCAPED_AMP = re.compile(rb"&#(?:38|[xX]26);(?=#?\w+;)")
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
@@ -117,6 +118,8 @@ class XmlScreen:
         parts: list[bytes] = []
         done = at = 0
         last = block.rfind(_ENTITY)
+        if self._are_plain(block, last):
+            return block
         while at <= last and (found := _IN_DTD.search(block, at)):
             start, at = found.span()
             if found[0] != _ENTITY:
@@ -131,6 +134,27 @@ class XmlScreen:
             done = at = match.end()
         parts.append(block[done:])
         return b"".join(parts)
+
+    def _are_plain(self, block: bytes, last: int) -> bool:
+        """Note the entities; return whether the parser reads all of them as they are.
+
+        `last` is where the last declaration begins.
+        """
+        first = block.find(_ENTITY)
+        end = last + _MAX_DECLARATION_BYTES
+        found = _PLAIN_DECLARATION.findall(block, first, end)
+        values = dict(found)
+        if (
+            self._values
+            or end - first > MAX_ALL_VALUES_BYTES
+            or not len(values) == len(found) == block.count(_ENTITY, first)
+            or block.find(b"<!--", 0, last) >= 0
+            or max(map(len, values.values())) > MAX_VALUE_BYTES
+        ):
+            return False
+        self._values = values
+        self._n_bytes += sum(map(len, values.values()))
+        return True
 
     def _declare(self, match: re.Match[bytes]) -> bytes:
         name = match["name"]

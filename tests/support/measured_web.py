@@ -73,7 +73,7 @@ class MeasuredWeb:
         k = self.step
         new = tuple(f"/new/{n}" for n in range(1, k + 1))
         missing = "/gone", "/soft/1", "/soft/2"
-        links = "/p/3", "/moved", "/far", "/dup", "/q?b=1&a=2", *missing, *new
+        links = "/p/3", "/moved", "/far", "/dup", "/q?b=1&a=2", "/data", *missing, *new
         pages = {
             "/": Answer(words("front"), "front", links),
             "/lone": Answer(words("lone", k), "lone"),
@@ -83,6 +83,7 @@ class MeasuredWeb:
             "/p/3": Answer(words("said"), f"3 {k}"),
             "/dup": Answer(words("still"), "dup"),
             "/q?b=1&a=2": Answer(words("query"), "q"),
+            "/data": Answer(str(k % 2), "in any order"),
             "/soft/1": Answer("Not found: there is no such page"),
             "/soft/2": Answer("Not found: there is no such page"),
             "/moved": Answer(words("still"), "1", target="/p/1"),
@@ -106,6 +107,10 @@ class MeasuredWeb:
             if answer.target:
                 moved = "301 Moved Permanently"
                 pages[path] = respond(status=moved, Location=answer.target)
+            elif path == "/data":
+                lines = sorted((b"<> <urn:x:a> 1 .\n", b"<> <urn:x:b> 2 .\n"))
+                order = -1 if answer.text == "1" else 1
+                pages[path] = respond(b"".join(lines[::order]), "text/turtle")
             elif answer.lists:
                 pages[path] = respond(self._sitemap(answer), "application/xml")
             else:

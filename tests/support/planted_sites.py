@@ -1,4 +1,4 @@
-"""Sites of every kind of source, with the same differences planted in each.
+"""Sites whose documents have URLs, with the same differences planted in each.
 
 The expected verdicts follow from the protocols and from `docs/reference/commands.md`.
 """
@@ -8,27 +8,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import re
 import tarfile
 import zipfile
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.uri import host_of
-from tests.support.ckan_sites import CkanSite
-from tests.support.oai_repositories import (
-    OaiRepository,
-    RepositoryItem,
-    ServedRepository,
-)
-from tests.support.sitemap_sites import Site, dump_at, index, urlset
+from tests.support.sitemap_sites import dump_at, index, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from rdfcrawl.dataweb.local import LocalWeb
     from tests.conftest import RawRequest, Step
     from tests.support.crawl_webs import Loopback
 
@@ -38,7 +28,6 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "same": "equal",
     "statement": "stale",  # one has another value
     "lost": "stale",  # the site has one statement less
-    "more": "stale",  # the site has one statement more
     "prose": "equal",  # only text or comments around the statements are others
     "labels": "equal",  # other labels of blank nodes
     "order": "equal",
@@ -50,16 +39,15 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "redirected": "stale",
     "empty": "unknown",
     "page": "unknown",  # of HTML in place of data, with status 200
-    "image": "unknown",  # another media type
     "cut": "unknown",
     "down": "unknown",  # 500
     "closed": "unknown",  # no response
 }
 """Names of documents, and the verdict on each after `PlantedSite.change`."""
 _LONG: Final = {"long": "stale", "lengthy": "equal"}  # compared on disk
-_UNLISTED: Final = {False: "added", True: "dropped"}  # before and after
-_PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
-_SAYS: Final = "urn:x:says"
+UNLISTED: Final = {False: "added", True: "dropped"}  # before and after
+PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
+SAYS: Final = "urn:x:says"
 
 
 def statements(url: str, name: str, *, is_later: bool) -> list[str]:
@@ -70,9 +58,7 @@ def statements(url: str, name: str, *, is_later: bool) -> list[str]:
         values[1] = "other"
     if is_later and name == "lost":
         values.pop()
-    if is_later and name == "more":
-        values.append("new")
-    return [f'<{url}#{n}> <{_SAYS}> "{value}" .\n' for n, value in enumerate(values)]
+    return [f'<{url}#{n}> <{SAYS}> "{value}" .\n' for n, value in enumerate(values)]
 
 
 def n_triples(url: str, name: str, *, is_later: bool) -> bytes:
@@ -83,7 +69,7 @@ def n_triples(url: str, name: str, *, is_later: bool) -> bytes:
         some += [
             f"<{url}> <urn:x:part> _:{first} .\n",
             f"_:{first} <urn:x:next> _:{second} .\n",
-            f'_:{second} <{_SAYS}> "{name}" .\n',
+            f'_:{second} <{SAYS}> "{name}" .\n',
         ]
     if is_later and name in ("order", "lengthy"):
         some.reverse()
@@ -132,7 +118,7 @@ class PlantedSite:
 
     def listed(self) -> list[str]:
         """Return the URLs of the listed documents."""
-        return [self.url(x) for x in self.names if x != _UNLISTED[self.is_later]]
+        return [self.url(x) for x in self.names if x != UNLISTED[self.is_later]]
 
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """Return media types and contents that lead to the documents, by target."""
@@ -148,9 +134,16 @@ class PlantedSite:
 
     def expected(self) -> Found:
         """Return the documents with other verdicts than `equal`, and these."""
-        verdicts = {**DIFFERENCES, **self.others}
-        found = {(self.url(x), verdicts[x]) for x in self.names}
-        return {each for each in found if each[1] != "equal"}
+        found = {(self.url(x), self._verdict(x)) for x in self.names}
+        return {each for each in found if each[1] not in ("", "equal")}
+
+    def _verdict(self, name: str) -> str:
+        return self.others.get(name) or DIFFERENCES.get(name, "")
+
+    @property
+    def n_equal(self) -> int:
+        """Number of documents of this kind of source that stay equal."""
+        return [self._verdict(name) for name in self.names].count("equal")
 
     def change(self) -> None:
         """Plant the differences."""
@@ -187,10 +180,7 @@ class PlantedSite:
             "gone": self._loopback.response(b"no", "text/plain", status="410 Gone"),
             "redirected": self._loopback.redirect(f"/moved/{name}"),
             "empty": self._loopback.response(b"", self.media_type),
-            "page": self._loopback.response(_PAGE, "text/html"),
-            "image": self._loopback.response(
-                b"\x89PNG\r\n\x1a\n" + bytes(8), "image/png"
-            ),
+            "page": self._loopback.response(PAGE, "text/html"),
             "down": self._loopback.response(b"no", "text/plain", status="500 Down"),
             "closed": [None],
             "cut": [response[: len(response) - len(body) // 2], None],
@@ -199,9 +189,21 @@ class PlantedSite:
 
 
 class PlantedPages(PlantedSite):
-    """Pages of a sitemap."""
+    """Pages of a sitemap; two of them are never read, which is no difference."""
 
     kind = "sitemap"
+    names: ClassVar[tuple[str, ...]] = (*DIFFERENCES, "private", "broken")
+
+    def robots(self, sitemap: str = "/sitemap.xml") -> dict[str, tuple[str, bytes]]:
+        """See `PlantedSite`."""
+        rules = f"User-agent: *\nDisallow: /d/private\nSitemap: {self.at(sitemap)}"
+        return {"/robots.txt": ("text/plain", rules.encode())}
+
+    def _reply(self, request: RawRequest) -> bytes | list[Step]:
+        if request.target == "/d/broken":
+            self.n_requests += 1
+            return self._loopback.response(b"no", "text/plain", status="500 Down")
+        return super()._reply(request)
 
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """See `PlantedSite`."""
@@ -275,7 +277,10 @@ class PlantedArchives(PlantedDumps):
     """A dataset of a Semantic Sitemap for each archive: gzip, tar and zip in turn."""
 
     media_type = "application/octet-stream"
-    names = tuple(x for x in DIFFERENCES if x != "format")
+    names = (
+        *("same", "statement", "lost", "labels", "order", "removed"),
+        *("dropped", "added", "redirected", "empty", "page", "cut"),
+    )
     _forms: ClassVar = ("nt.gz", "tar.gz", "zip")
 
     def url(self, name: str) -> str:
@@ -318,7 +323,7 @@ class PlantedVoid(PlantedSite):
             f" <http://rdfs.org/ns/void#dataDump> <{url}> .\n"
             for url in self.listed()
         )
-        start = ("text/turtle", f'<{self.at("/start")}> <{_SAYS}> "start" .'.encode())
+        start = ("text/turtle", f'<{self.at("/start")}> <{SAYS}> "start" .'.encode())
         return {"/start": start, self._place: ("text/turtle", rows.encode())}
 
     def expected(self) -> Found:
@@ -391,11 +396,11 @@ class PlantedLinks(PlantedSite):
 class PlantedResources(PlantedSite):
     """A source of ResourceSync with a list of resources.
 
-    What is no RDF is described, and a redirect does not change the name of a resource.
+    A redirect does not change the name of a resource.
     """
 
     kind = "resourcesync"
-    others: ClassVar = {"image": "stale", "redirected": "equal"}
+    others: ClassVar = {"redirected": "equal"}
 
     def seeds(self) -> list[tuple[str, str]]:
         """See `PlantedSite`."""
@@ -430,269 +435,53 @@ class PlantedResources(PlantedSite):
         return "application/xml", f"<urlset {names}>{mark}{rows}</urlset>".encode()
 
 
-class PlantedSlices(PlantedSite):
-    """Two dumps that are cut into descriptions; of one, only the order changes."""
+class _LostList(PlantedSite):
+    """A site of one document, whose list turns into a page without data.
 
-    kind = "dataset"
-    _dumps: ClassVar = {
-        "/changed.nt": ("same", "statement", "lost", "dropped", "added"),
-        "/sorted.nt": ("order",),
-    }
+    Attributes:
+        lost: target of the list.
+        is_document: the list has statements, too.
+    """
 
-    def lists(self) -> dict[str, tuple[str, bytes]]:
-        """See `PlantedSite`."""
-        sets = "".join(
-            f"<sc:dataset><sc:datasetURI>{self.at(path)}/set</sc:datasetURI>"
-            f"<sc:linkedDataPrefix>{self.at('/d/')}</sc:linkedDataPrefix>"
-            f"{dump_at(self.at(path))}"
-            "<sc:sliceFormat>subject</sc:sliceFormat></sc:dataset>"
-            for path in self._dumps
-        )
-        sitemap = ("application/xml", urlset([], sets))
-        return {**self.robots(), "/sitemap.xml": sitemap} | {
-            path: ("application/n-triples", "".join(self._lines(names)).encode())
-            for path, names in self._dumps.items()
-        }
-
-    def _lines(self, names: Iterable[str]) -> list[str]:
-        lines = [
-            re.sub("#[0-9]", "", line, count=1)
-            for name in names
-            if name != _UNLISTED[self.is_later]
-            for line in statements(self.url(name), name, is_later=self.is_later)
-        ]
-        return lines[::-1] if self.is_later else lines
-
-    def expected(self) -> Found:
-        """See `PlantedSite`."""
-        return {(self.at("/changed.nt"), "stale")}
-
-
-class PlantedPortal(CkanSite):
-    """A portal whose datasets have a file each."""
-
-    kind: ClassVar[str] = "portal"
-
-    def __init__(self, loopback: Loopback, host: str) -> None:
-        super().__init__(loopback, host)
-        self.site, self.files = (
-            host,
-            _PortalFiles(loopback, host.removesuffix("1") + "2"),
-        )
-        for name in self.files.names:
-            if name != "added":
-                self.dataset(name, {"url": self.files.url(name)})
-        self.dataset("title", {"url": self.files.url("same")})
-
-    def seeds(self) -> list[tuple[str, str]]:
-        """See `PlantedSite`."""
-        return [(self.at("/"), "ckan")]
-
-    def change(self) -> None:
-        """See `PlantedSite`."""
-        self.files.change()
-        del self.packages["dropped"]
-        self.dataset("added", {"url": self.files.url("added")})
-        self.dataset("title", {"url": self.files.url("same")}, title="another")
-
-    def expected(self) -> Found:
-        """See `PlantedSite`."""
-        pages = {"dropped": "surplus", "added": "missing", "title": "stale"}
-        found = {(self.at(f"/dataset/{x}"), verdict) for x, verdict in pages.items()}
-        return found | self.files.expected()
-
-
-class _PortalFiles(PlantedSite):
-    """The files of a portal, on another host."""
-
-    media_type = "application/n-triples"
+    names: ClassVar[tuple[str, ...]] = ("same",)
+    others: ClassVar = {"same": "unknown"}
+    lost: ClassVar[str]
+    is_document: ClassVar[bool] = False
 
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """See `PlantedSite`."""
-        return {}
-
-
-class PlantedEndpoint:
-    """An endpoint with a graph for each difference that a graph can have."""
-
-    kind: ClassVar[str] = "endpoint"
-    names: ClassVar = ("same", "statement", "lost", "more", "labels", "dropped")
-
-    def __init__(self, web: LocalWeb) -> None:
-        options = EndpointOptions(n_triples=0, n_named=0, has_default=False)
-        self._node = web.start(options)
-        self.site = self._node.endpoint_url
-        self._fill(self.names)
-
-    def _fill(self, names: Iterable[str], *, is_later: bool = False) -> None:
-        for name in names:
-            graph = ox.NamedNode(self._graph(name))
-            content = n_triples(graph.value, name, is_later=is_later)
-            for quad in ox.parse(
-                content, ox.RdfFormat.N_TRIPLES, rename_blank_nodes=True
-            ):
-                self._node.store.add(
-                    ox.Quad(quad.subject, quad.predicate, quad.object, graph)
-                )
-
-    def _graph(self, name: str) -> str:
-        return f"{self._node.origin}/graph/{name}"
-
-    def seeds(self) -> list[tuple[str, str]]:
-        """See `PlantedSite`."""
-        return [(self._node.endpoint_url, "sparql")]
-
-    def change(self) -> None:
-        """See `PlantedSite`."""
-        self._node.store.clear()
-        kept = [name for name in self.names if name != "dropped"]
-        self._fill([*kept, "added"], is_later=True)
+        page = {self.lost: ("text/html", PAGE)} if self.is_later else {}
+        return super().lists() | page
 
     def expected(self) -> Found:
         """See `PlantedSite`."""
-        found = {(self._graph(x), DIFFERENCES[x]) for x in (*self.names, "added")}
-        return {each for each in found if each[1] != "equal"}
-
-
-class PlantedEmptyEndpoint(PlantedEndpoint):
-    """An endpoint that is being loaded again, and has nothing meanwhile."""
-
-    def change(self) -> None:
-        """See `PlantedSite`."""
-        self._node.store.clear()
-
-    def expected(self) -> Found:
-        """See `PlantedSite`."""
-        return {(self._graph(name), "unknown") for name in self.names}
-
-
-class PlantedRepository(ServedRepository):
-    """A repository of OAI-PMH."""
-
-    kind: ClassVar[str] = "repository"
-
-    def __init__(self, host: str) -> None:
-        self._items = OaiRepository()
-        super().__init__(self._items, host)
-        self.site = host
-        for n, name in enumerate(("same", "statement", "gone", "dropped"), 1):
-            self._put(name, n)
-
-    def _put(self, name: str, month: int, title: str = "") -> None:
-        stamp = f"2025-0{month}-01T00:00:00Z"
-        item = RepositoryItem(name, stamp, title or name, is_deleted=title == "gone")
-        self._items.put(item)
-
-    def seeds(self) -> list[tuple[str, str]]:
-        """See `PlantedSite`."""
-        return [(self._items.base, "oaipmh")]
-
-    def change(self) -> None:
-        """See `PlantedSite`."""
-        self._put("statement", 7, "another")
-        self._put("gone", 8, "gone")
-        self._put("added", 9)
-        del self._items.items["dropped"]
-
-    def expected(self) -> Found:
-        """See `PlantedSite`."""
-        names = ("statement", "gone", "dropped", "added")
-        return {(self._items.record_of(x), DIFFERENCES[x]) for x in names}
-
-
-class ManyHosts:
-    """A site with its sources on several hosts, and a host that it links to."""
-
-    _hosts: ClassVar = {
-        "apex": "site.example",
-        "www": "www.site.example",
-        "maps": "maps.example",
-        "new": "new.example",
-        "files": "files.example",
-        "other": "other.example",
-    }
-    _data: ClassVar = "data.site.example"
-
-    def __init__(self, loopback: Loopback, web: LocalWeb) -> None:
-        self._loopback = loopback
-        self._sites = {
-            name: Site(loopback, f"127.20.75.{n}")
-            for n, name in enumerate(self._hosts, 1)
-        }
-        self._node = web.start(
-            EndpointOptions(n_triples=0, n_named=0, has_default=False, describes=False)
+        found = {(self.url("same"), "unknown")}
+        return found | (
+            {(self.at(self.lost), "unknown")} if self.is_document else set()
         )
-        self._endpoint = self._node.endpoint_url.replace(self._address(), self._data)
-        self._graph = self._endpoint.replace("/sparql", "/graph")
-        self._fill("first")
-        self._serve_lists()
 
-    def _address(self) -> str:
-        return host_of(self._node.origin)
 
-    def names(self) -> dict[str, list[list[str]]]:
-        """Return the addresses of the hosts, for `scripted_names`."""
-        found = {
-            host: [[host_of(self._sites[name].at("/"))]]
-            for name, host in self._hosts.items()
-        }
-        return found | {self._data: [[self._address()]]}
+class LostSitemap(_LostList, PlantedPages):
+    """A sitemap of a page."""
 
-    def url(self, name: str, path: str) -> str:
-        """Return a URL on a host."""
-        own = self._sites[name].at(path)
-        return own.replace(host_of(own), self._hosts[name], 1)
+    lost = "/sitemap.xml"
 
-    def _serve_lists(self) -> None:
-        void = "http://rdfs.org/ns/void#"
-        sites, url = self._sites, self.url
-        sites["apex"].server.pages["/"] = self._loopback.redirect(url("www", "/"))
-        home = f"<> <urn:x:see> <{url('www', '/old')}>, <{url('other', '/x')}> ."
-        sites["www"].put("/", home.encode())
-        sites["www"].robots(url("maps", "/map.xml"))
-        pages = [url("www", x) for x in ("/p/same", "/p/stale", "/p/gone", "/p/moved")]
-        sites["maps"].put("/map.xml", urlset(pages), "application/xml")
-        moved = self._loopback.redirect(url("new", "/moved"))
-        sites["www"].server.pages["/p/moved"] = moved
-        sets = (
-            f"<{url('www', '/one')}> a <{void}Dataset> ;"
-            f" <{void}dataDump> <{url('files', '/one.nt')}> .\n"
-            f"<{url('www', '/two')}> a <{void}Dataset> ;"
-            f" <{void}sparqlEndpoint> <{self._endpoint}> .\n"
-        )
-        sites["www"].put("/.well-known/void", sets.encode())
-        for name, path in self._pages():
-            self._page(name, path, "first")
 
-    @staticmethod
-    def _pages() -> list[tuple[str, str]]:
-        found = [("www", f"/p/{x}") for x in ("same", "stale", "gone")]
-        return [*found, *(("www", "/old"), ("other", "/x"), ("new", "/moved"))]
+class LostRobots(_LostList, PlantedFeed):
+    """A feed that robots.txt names."""
 
-    def _page(self, name: str, path: str, text: str) -> None:
-        line = f'<{self.url(name, path)}> <{_SAYS}> "{text}" .\n'
-        self._sites[name].put(path, line.encode())
-        dump = f'<{self.url("www", "/one")}> <{_SAYS}> "{text}" .\n'
-        self._sites["files"].put("/one.nt", dump.encode(), "application/n-triples")
+    lost = "/robots.txt"
 
-    def _fill(self, text: str) -> None:
-        graph, says = ox.NamedNode(self._graph), ox.NamedNode(_SAYS)
-        self._node.store.clear()
-        self._node.store.add(ox.Quad(graph, says, ox.Literal(text), graph))
 
-    def change(self) -> None:
-        """Change a document of each host."""
-        for name, path in self._pages():
-            if path != "/p/same":
-                self._page(name, path, "second")
-        gone = self._loopback.response(b"no", "text/plain", status="404 No")
-        self._sites["www"].server.pages["/p/gone"] = gone
-        self._fill("second")
+class LostVoid(_LostList, PlantedVoid):
+    """The description of a dump."""
 
-    def expected(self) -> Found:
-        """Return the documents of the site that are not equal, and their verdicts."""
-        stale = {("www", "/p/stale"), ("www", "/p/moved"), ("www", "/old")}
-        stale.add(("files", "/one.nt"))
-        found = {(self.url(*each), "stale") for each in stale}
-        gone = (self.url("www", "/p/gone"), "surplus")
-        return found | {gone, (self._graph, "stale")}
+    lost = "/.well-known/void"
+    is_document = True
+
+
+class LostCollection(_LostList, PlantedTree):
+    """The first page of a collection."""
+
+    lost = "/events"
+    is_document = True

@@ -33,13 +33,16 @@ from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.stores.followers.parquet import DatasetVersions
 
 
-def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> CrawlReport:
+def report_urls(
+    session: SparkSession, root: Path, machines: DataFrame, name: str
+) -> CrawlReport:
     """Return the report of several machines.
 
     Args:
         session: of Spark.
         root: folder with URL database and ranks, on a shared disk.
         machines: rows of their files.
+        name: of the crawl.
     """
     period = SamplingPeriod(begin_ms=0)
     sites = SiteFigures(period, first_seen=FirstSeenCount(period))
@@ -52,7 +55,7 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
     for some in rows.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
         counts.add(some)
     return with_crawl_sections(
-        report_counted(root.name, sites, counts),
+        report_counted(name, sites, counts),
         root,
         stores=[SharedDocuments(*each) for each in _contents(machines, "store")],
         quotas=_contents(machines, "quota"),
@@ -88,27 +91,36 @@ def _count(texts: Iterable[str]) -> Iterator[ActivityCounts]:
     yield counts
 
 
-def export_urls(session: SparkSession, root: Path, path: Path) -> int:
-    """Write a row for each URI, a file for each partition; return the number of rows.
+class NewRows:
+    """The next version of a dataset with a row for each URI, a file for each partition.
 
-    The folder is replaced atomically, like that of a Parquet store.
+    Readers have the former version until the new one is shown, which is atomic, like
+    that of a Parquet store.
 
     Args:
-        session: of Spark.
-        root: folder with URL database and ranks.
         path: of the dataset, on the shared disk.
+
+    Raises:
+        ConfigError: something else is at the path.
     """
-    versions = DatasetVersions(path)
-    versions.prepare()
-    number = int(path.readlink().name) + 1 if path.is_symlink() else 1
-    folder = versions.begin(number)
-    mirrors = _mirrors_by_partition(root)
-    export = partial(_export, str(root), str(folder))
-    parts = _partitions(session, root).map(lambda name: (name, mirrors.get(name, {})))
-    n_rows = parts.map(export).sum()
-    versions.finish(number)
-    versions.show(number)
-    return int(n_rows)
+
+    def __init__(self, path: Path) -> None:
+        self._versions = DatasetVersions(path)
+        self._versions.prepare()
+        self._number = int(path.readlink().name) + 1 if path.is_symlink() else 1
+
+    def write(self, session: SparkSession, root: Path) -> None:
+        """Write the rows of a folder with URL database and ranks."""
+        folder = self._versions.begin(self._number)
+        mirrors = _mirrors_by_partition(root)
+        export = partial(_export, str(root), str(folder))
+        names = _partitions(session, root)
+        names.map(lambda name: (name, mirrors.get(name, {}))).foreach(export)
+        self._versions.finish(self._number)
+
+    def show(self) -> None:
+        """Show the new rows to readers."""
+        self._versions.show(self._number)
 
 
 def _mirrors_by_partition(root: Path) -> dict[str, dict[str, str]]:
@@ -124,7 +136,7 @@ def _mirrors_by_partition(root: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _export(root: str, folder: str, part: tuple[str, dict[str, str]]) -> int:
+def _export(root: str, folder: str, part: tuple[str, dict[str, str]]) -> None:
     partition, mirrors = part
     context: Any = TaskContext.get()
     draft = Path(folder, f".{partition}-{context.taskAttemptId()}.draft")
@@ -137,6 +149,5 @@ def _export(root: str, folder: str, part: tuple[str, dict[str, str]]) -> int:
             if record.url in mirrors
         )
         records = database.records(partition)
-        n_rows = write_parquet(records, draft, ranks, facts, places if mirrors else ())
+        write_parquet(records, draft, ranks, facts, places if mirrors else ())
     draft.replace(Path(folder, f"{partition}.parquet"))
-    return n_rows

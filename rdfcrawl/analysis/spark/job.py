@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.ranking.table import FOLDER as RANKS
 from rdfcrawl.analysis.report.writing import write_report
-from rdfcrawl.analysis.spark.figures import export_urls, report_urls
+from rdfcrawl.analysis.spark.figures import NewRows, report_urls
 from rdfcrawl.analysis.spark.machine_file import check_machine_files
-from rdfcrawl.analysis.spark.ranks import rank_urls
+from rdfcrawl.analysis.spark.ranks import rank_urls, replace_ranks
 from rdfcrawl.analysis.spark.session import spark_session
-from rdfcrawl.analysis.spark.urls import join_urls
+from rdfcrawl.analysis.spark.urls import join_urls, replace_urls
 from rdfcrawl.analysis.urldb.files import FOLDER as URLS
 from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.messages import counted
 
 REPORT: Final = "report"
 ROWS: Final = "urls.parquet"
+_DRAFT: Final = ".draft"  # in the folder of the results, thus on the same disk
 
 
 class SparkJobReport(NamedTuple):
@@ -48,8 +50,8 @@ def run_job(
 ) -> SparkJobReport:
     """Write the results of several machines to the folders of one crawl.
 
-    `urldb/`, `ranks/`, `urls.parquet` and `report/` are replaced in this order, each
-    atomically when it is complete.
+    All steps write to a draft beside them. When all have succeeded, `urldb/`, `ranks/`,
+    `urls.parquet` and `report/` are replaced in this order, the first three atomically.
 
     Args:
         paths: files of `machine_file`.
@@ -63,16 +65,35 @@ def run_job(
         OSError: a disk is full, or cannot be read.
     """
     root = root.absolute()
+    draft = root / _DRAFT
     normal_form = check_machine_files(paths)
     with ExitStack() as stack:
         for name in (URLS, RANKS):
             (root / name).mkdir(parents=True, exist_ok=True)
             stack.enter_context(writing_alone(root / name, "is being written already"))
+        rows = NewRows(root / ROWS)
+        stack.enter_context(_emptied(draft))
         session = stack.enter_context(spark_session(master))
         machines = session.read.parquet(*(x.absolute().as_uri() for x in paths))
-        n_urls = join_urls(machines, root, normal_form)
-        facts = rank_urls(session, root, machines)
-        export_urls(session, root, root / ROWS)
-        report = report_urls(session, root, machines)
-    written = write_report(report, root / REPORT)
+        manifest = join_urls(machines, draft, normal_form)
+        facts = rank_urls(session, draft, machines)
+        rows.write(session, draft)
+        report = report_urls(session, draft, machines, root.name)
+        replace_urls(draft, root, manifest)
+        replace_ranks(draft, root)
+        rows.show()
+        written = write_report(report, root / REPORT)
+    n_urls = manifest.n_records
     return SparkJobReport(n_urls, facts["n_links"], facts["n_rounds"], written[0])
+
+
+@contextmanager
+def _emptied(draft: Path) -> Iterator[None]:
+    """Make an empty folder for a draft of the results, and remove it at the end."""
+    shutil.rmtree(draft, ignore_errors=True)  # of a job that was killed
+    for name in (URLS, RANKS):
+        (draft / name).mkdir(parents=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

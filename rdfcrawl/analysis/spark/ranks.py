@@ -29,7 +29,7 @@ from rdfcrawl.analysis.ranking.pagerank import (
     iterate_ranks,
     pack_links,
 )
-from rdfcrawl.analysis.ranking.table import FOLDER, write_head
+from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, write_head
 from rdfcrawl.analysis.spark.graph import UrlGraph, batches_of, find_graph
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
@@ -43,6 +43,7 @@ from rdfcrawl.analysis.urldb.rank_building import (
 from rdfcrawl.analysis.urldb.rank_graph import RankNodes, ranges
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
+from rdfcrawl.stores.drafts import sync
 
 _SCORES: Final = tuple(str(name) for name in RankScore)
 _LEVELS: Final = tuple(f"level_{name}" for name in _SCORES)
@@ -78,6 +79,12 @@ def rank_urls(session: SparkSession, root: Path, machines: DataFrame) -> dict[st
         _write_table(file, paths, facts)
     shutil.rmtree(sorted_rows, ignore_errors=True)
     return facts
+
+
+def replace_ranks(draft: Path, root: Path) -> None:
+    """Replace the score table of a folder by that of a draft, atomically."""
+    (draft / FOLDER / TABLE_NAME).replace(root / FOLDER / TABLE_NAME)
+    sync(root / FOLDER)
 
 
 def _pagerank(

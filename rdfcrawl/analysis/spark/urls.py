@@ -25,15 +25,17 @@ _WRITTEN: Final = pa.schema(
 )
 
 
-def join_urls(machines: DataFrame, root: Path, normal_form: NormalForm) -> int:
-    """Write the URL database of several machines; return the number of its URIs.
+def join_urls(
+    machines: DataFrame, root: Path, normal_form: NormalForm
+) -> UrlDatabaseManifest:
+    """Write the URL database of several machines; return its manifest.
 
-    Segments equal those of one machine with all logs, byte for byte. The database is
-    replaced atomically, as in `analysis.urldb.building`.
+    Segments equal those of one machine with all logs, byte for byte.
 
     Args:
         machines: rows of their files.
-        root: folder of the results; its `urldb/` exists, on a shared disk.
+        root: folder of the results; its `urldb/` exists, on a shared disk, and is
+            empty.
         normal_form: of the URLs.
     """
     keys = ("partition", "domain", "host", "url")
@@ -58,8 +60,17 @@ def join_urls(machines: DataFrame, root: Path, normal_form: NormalForm) -> int:
         n_records=sum(row["n_records"] for row in rows),
     )
     write_manifest(folder, manifest)
+    return manifest
+
+
+def replace_urls(draft: Path, root: Path, manifest: UrlDatabaseManifest) -> None:
+    """Replace the URL database of a folder by that of a draft, atomically."""
+    folder = root / FOLDER
+    for name in manifest.segments.values():
+        (draft / FOLDER / name).replace(folder / name)
+    sync(folder)
+    write_manifest(folder, manifest)
     remove_old(folder, manifest)
-    return manifest.n_records
 
 
 def _write_segments(

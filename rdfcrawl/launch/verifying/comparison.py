@@ -136,8 +136,17 @@ class SiteComparison:
         lists = list(self._lists_above(unit.fetch.url))
         if any(each.is_unsampled for each in lists):
             return None
-        is_clear = lists and all(each.is_read for each in lists)
+        is_clear = lists and all(map(self._is_complete, lists))
         return surplus if is_clear else unknown
+
+    def _is_complete(self, fetch: SiteFetch) -> bool:
+        """Return whether a document would lead to all that it led to before.
+
+        A robots.txt without sitemaps says nothing about their pages.
+        """
+        if fetch.is_of_source:
+            return fetch.is_read and fetch.payload != "robots"
+        return fetch.is_read and self._now.document(fetch.url) is not None
 
     def _lists_above(self, url: str) -> Iterator[SiteFetch]:
         """Yield the nearest requested documents that have led to a URL."""

@@ -129,21 +129,7 @@ class HeldSite:
             n_sampled: pages of each source; None: all.
             seed: of the sample.
         """
-        leading = {
-            each.parent
-            for each in self.fetches.fetches
-            if each.task.startswith("dump(")
-            or each.collection is not None
-            or (each.is_of_source and not each.payload)
-        }
-        validators = {
-            url: each.validators
-            for url, each in self._read.items()
-            if self.document(url) is not None
-            and self.units[url].graph == graph_iri(url)
-            and any(each.validators)
-            and url not in leading
-        }
+        leading = self._leading()
         requested: list[str] = []
         sample: set[str] = set()
         for source, urls in self._pages().items():
@@ -161,9 +147,29 @@ class HeldSite:
         return VerificationPlan(
             roots=tuple(self.fetches.roots()),
             pages=tuple(map(self._planned, sorted(requested))),
-            validators=validators,
+            validators=self._validators(leading),
             sample=None if n_sampled is None else frozenset(sample),
         )
+
+    def _leading(self) -> set[str]:
+        """Return the documents that lead to others; these are always read."""
+        return {
+            each.parent
+            for each in self.fetches.fetches
+            if each.task.startswith("dump(")
+            or each.collection is not None
+            or (each.is_of_source and not each.payload)
+        }
+
+    def _validators(self, leading: set[str]) -> dict[str, tuple[str, str]]:
+        return {
+            url: each.validators
+            for url, each in self._read.items()
+            if self.document(url) is not None
+            and self.units[url].graph == graph_iri(url)
+            and any(each.validators)
+            and url not in leading
+        }
 
     def _pages(self) -> Mapping[SourceName, list[str]]:
         """Return the pages of each source that a sample is taken of."""

@@ -207,11 +207,13 @@ class SitemapReading:
     def choose_sitemaps(self, known: Collection[str]) -> None:
         """Keep only those of the listed sitemaps that are likely to have datasets.
 
-        Those of earlier runs are kept, as their datasets are known.
+        Those of earlier runs are kept, as their datasets are known. If some names
+        suggest datasets, others are left out.
         """
         listed = {entry.url: (entry, is_own) for entry, is_own in self.sitemaps}
-        likely = sorted(likely_first([*listed]), key=lambda url: url not in known)
-        self.sitemaps = [listed[url] for url in likely[: self.task.n_below]]
+        likely = list(filter(hints_at_data, listed)) or likely_first([*listed])
+        kept = dict.fromkeys([*(url for url in listed if url in known), *likely])
+        self.sitemaps = [listed[url] for url in [*kept][: self.task.n_below]]
 
     def may_consent(self, url: str) -> bool:
         """Return whether the site of a URL could consent by a robots.txt."""
@@ -233,9 +235,18 @@ class SitemapReading:
         )
 
 
-_hints_at_data = re.compile(
+_find_hint: Final = re.compile(
     r"semantic|dataset|void|dump|rdf|lod|linked|\b(?:data|sc|sw)\b", re.IGNORECASE
 ).search
+
+
+def hints_at_data(url: str) -> bool:
+    """Return whether the path of a sitemap suggests that it describes datasets."""
+    return bool(_find_hint(_path_of(url)))
+
+
+def _path_of(url: str) -> str:
+    return url.partition("://")[2].partition("/")[2]
 
 
 def likely_first(sitemaps: Sequence[str]) -> list[str]:
@@ -246,9 +257,8 @@ def likely_first(sitemaps: Sequence[str]) -> list[str]:
     >>> likely_first(["http://a.example/1", "http://a.example/2", "http://a.example/3"])
     ['http://a.example/1', 'http://a.example/3', 'http://a.example/2']
     """
-    paths = {url: url.partition("://")[2].partition("/")[2] for url in sitemaps}
-    hinted = [url for url in sitemaps if _hints_at_data(paths[url])]
-    indexes = [url for url in sitemaps if "index" in paths[url]]
+    hinted = filter(hints_at_data, sitemaps)
+    indexes = [url for url in sitemaps if "index" in _path_of(url)]
     return list(dict.fromkeys([*hinted, *indexes, *sitemaps[:1], *sitemaps[::-1]]))
 
 
