@@ -26,7 +26,13 @@ from rdfcrawl.sources.access import (
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.dataset_files import SERVED, DatasetFiles
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
+from rdfcrawl.sources.harvest.discovery import (
+    FOUND,
+    NOTHING_FOUND,
+    Discovery,
+    combined,
+    found,
+)
 from rdfcrawl.sources.harvest.known_datasets import (
     DATASET,
     MAX_GRAPHS_CHARS,
@@ -49,7 +55,6 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
 
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
-FOUND: Final = "found sources"  # of the crawl: kind and URL -> the record
 _FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
 _MAX_FAILED: Final = 100_000  # not named by a dataset so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files

@@ -30,8 +30,8 @@ from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT_US, OAI_PMH, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
-from rdfcrawl.sources.harvest.datasets import FOUND
 from rdfcrawl.sources.harvest.discovery import (
+    FOUND,
     NOTHING_FOUND,
     Discovery,
     DocumentScan,
