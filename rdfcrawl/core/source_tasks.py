@@ -226,7 +226,6 @@ SparqlStep = Literal[
     "group",  # count of one subject that is larger than a page
     "split",  # list the predicates or classes of a partition
     "hashes",  # counts by a hash of the rows, to cut a partition in any number
-    "pivot",  # a subject in the middle of a partition
     "page",  # rows after a key, in order
     "offset",  # rows after a number of rows
     "components",  # connected components of blank nodes
@@ -247,6 +246,10 @@ RowOrder = Literal[
     "s",  # by the subject
     "h",  # by a hash of the subject: for IRIs that do not fit into a query
     "o",  # by a hash of the object, for one subject
+]
+RowHash = Literal[
+    "md5",
+    "chars",  # of the last characters, for endpoints without MD5
 ]
 RowTerms = Literal[
     "",  # all
@@ -269,6 +272,7 @@ class SparqlPart:
     no_iri: bool = False  # objects are not IRIs
     subject: str = ""  # key of the one subject; empty if any
     obj: str = ""  # hash of the one object; empty if any
+    hashing: RowHash = "md5"  # of rows; the better that the endpoint has not refused
     # hashes of rows are not less than the first, and less than the second; hexadecimal
     hash_low: str = ""
     hash_high: str = ""
@@ -307,12 +311,12 @@ class SparqlTask:
     # graphs of the step `whole`; the empty name is the default graph
     graphs: tuple[str, ...] = ()
     offset: int = 0  # of an `offset`, `components` or `query`
-    cuts: int = 0  # times the partition was cut in two by a pivot
+    cuts: int = 0  # times the partition was cut again
     fails: int = 0  # consecutive failures of this request
     variant: int = 0  # form of the query; 0 is the best
     seen: tuple[str, ...] = ()  # labels of the previous response, for `stable`
     is_unsorted: bool = False  # a larger partition could not be sorted
-    can_hash: bool = True  # the endpoint has not refused a step `hashes`
+    can_hash: bool = True  # hashes may cut the partition
     n_tries: int = 0  # times that the endpoint deferred the request
     has_answered: bool = False  # an earlier request of the harvest had a response
 

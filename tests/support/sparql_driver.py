@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
+from rdfcrawl.sources.sparql.learning import learned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,7 +136,8 @@ def harvest_all(
     seen = set(waiting)
     n_requests = 0
     while waiting:
-        task = waiting.popleft()
+        record = waiting.popleft()
+        task = plan.adapted(record)
         n_requests += 1
         assert n_requests <= max_requests, result.steps
         result.steps[task.step] += 1
@@ -155,12 +157,13 @@ def harvest_all(
                 result.n_lines += len(lines)
                 result.lines.update(lines)
             outcome, faults = reading.outcome, reading.faults
+        plan.lessons = learned(plan.lessons, task, outcome)
         if outcome.failure:
             result.failures[outcome.failure] += 1
         result.checks += outcome.checks
         result.faults += faults
         if outcome.retries:
-            waiting.append(task)
+            waiting.append(record)
         for each in outcome.tasks:
             if each not in seen:
                 seen.add(each)

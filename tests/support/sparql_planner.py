@@ -122,6 +122,8 @@ class CostlyEndpoint:
 
     def _returns(self, query: str) -> int:
         rows = self.endpoint.store.query(query)
+        if isinstance(rows, ox.QueryBoolean):
+            return 1
         assert isinstance(rows, ox.QuerySolutions)
         return sum(1 for _ in islice(rows, self.limits.cap))
 

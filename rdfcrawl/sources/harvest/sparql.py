@@ -15,8 +15,8 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
-from rdfcrawl.core.codec import encode
-from rdfcrawl.core.content import ByteSource, body_of
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import (
     Document,
@@ -39,15 +39,21 @@ from rdfcrawl.sources.harvest.protocol import (
     next_step,
     read_task,
 )
+from rdfcrawl.sources.harvest.sparql_responses import (
+    failure_of,
+    has_content,
+    response_of,
+)
 from rdfcrawl.sources.harvest.sparql_scope import plan_of
 from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
 from rdfcrawl.sources.sparql.exchange import (
     ACCEPT_TABLE,
     SparqlFailure,
-    SparqlResponse,
     judge,
     query_request,
 )
+from rdfcrawl.sources.sparql.learning import learned
+from rdfcrawl.sources.sparql.lessons import EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 
@@ -55,16 +61,11 @@ from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 _SILENT: Final = SparqlFailure.CLOSED
 # These do not show that it is silent: another query may be easier.
 _ASKED_OTHERWISE: Final = frozenset({"probe", "graphs"})
+_LESSONS: Final = "lessons"  # note: encoded `EndpointLessons`
 _MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
 # RFC 9110 15.5.6, 15.5.15, 15.6.2
 _NOT_BY_METHOD: Final = frozenset({405, 414, 501})
 _NOT_ACCEPTED: Final = frozenset({406, 415})  # RFC 9110 15.5.7, 15.5.16
-_FAILURES: Final = {
-    Reason.TIMEOUT: SparqlFailure.TIMEOUT,
-    Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
-    Reason.HOST_BUSY: SparqlFailure.BUSY,
-    Reason.BAD_HTTP: SparqlFailure.BROKEN,
-}
 # Virtuoso sets the second one when it has stopped early.
 _KEPT_HEADERS: Final = ("server", "x-sql-state")
 _LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
@@ -82,6 +83,8 @@ class SparqlHarvester(Harvester):
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
+        # record -> the task that was requested in its place, and the lessons until then
+        self._requested: dict[str, tuple[SparqlTask, EndpointLessons]] = {}
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the first record of the harvest of an endpoint."""
@@ -100,7 +103,7 @@ class SparqlHarvester(Harvester):
                 by_parameter=harvest.settings.by_parameter,
             )
         else:
-            request = harvest.request(_untried(step))
+            request = harvest.request(await self._adapted_step(harvest, record, step))
         headers = dict(request.headers)
         return HttpRequest(
             url=request.url,
@@ -120,12 +123,12 @@ class SparqlHarvester(Harvester):
         if has_moved(document):
             yield document.harvested()
             return
-        step = _step_of(self._harvest(document.record), document.record)
-        if isinstance(step, SparqlTask) and document.status:
-            step = replace(step, has_answered=True)
+        harvest = self._harvest(document.record)
+        step = _step_of(harvest, document.record)
+        if isinstance(step, SparqlTask):
+            step = self._requested_step(harvest, document, step)
         if isinstance(step, SparqlTask) and (way := await self._other_way(document)):
-            settings = self._harvest(document.record).settings
-            outcome = SparqlOutcome(settings, retries=True)
+            outcome = SparqlOutcome(harvest.settings, retries=True)
             found = await self._take(
                 document, SparqlResult(step, document.url, []), outcome
             )
@@ -133,11 +136,11 @@ class SparqlHarvester(Harvester):
             for follow_up in found.follow_ups:
                 yield follow_up
             yield document.harvested(faults=found.faults)
-        elif isinstance(step, SparqlTask) and _has_content(document):
-            async for each in self._read_results(document, step):
+        elif isinstance(step, SparqlTask) and has_content(document):
+            async for each in self._read_results(document, harvest, step):
                 yield each
         else:
-            found = await self._without_content(document, step)
+            found = await self._without_content(document, harvest, step)
             for follow_up in found.follow_ups:
                 yield follow_up
             yield document.harvested(faults=[*document.faults, *found.faults])
@@ -146,8 +149,31 @@ class SparqlHarvester(Harvester):
         async for url in self._left_scopes(document.record):
             yield document.part(url, is_deleted=True)
 
+    async def _adapted_step(
+        self, harvest: EndpointPlan, record: Record, step: SparqlTask
+    ) -> SparqlTask:
+        """Return the task to request, and remember it for its response."""
+        harvest.lessons = await self._lessons(record)
+        task = harvest.adapted(_untried(step))
+        self._requested[_name(record)] = task, harvest.lessons
+        return task
+
+    async def _lessons(self, record: Record) -> EndpointLessons:
+        text = await self._noted(record, _LESSONS)
+        return decode(text, EndpointLessons) if text else EndpointLessons()
+
+    def _requested_step(
+        self, harvest: EndpointPlan, document: Document, step: SparqlTask
+    ) -> SparqlTask:
+        """Return the task that was requested, and set the lessons until then."""
+        sent = self._requested.pop(_name(document.record), None)
+        if sent:
+            task, harvest.lessons = sent
+            step = replace(task, n_tries=step.n_tries)
+        return replace(step, has_answered=True) if document.status else step
+
     async def _read_results(
-        self, document: Document, step: SparqlTask
+        self, document: Document, harvest: EndpointPlan, step: SparqlTask
     ) -> AsyncIterator[Document | FollowUp]:
         """Yield the response with its statements.
 
@@ -156,7 +182,7 @@ class SparqlHarvester(Harvester):
         """
         record = document.record
         url = service_graph(record.url) if _is_description(step) else _name(record)
-        reading = self._harvest(record).read(_untried(step), _response_of(document))
+        reading = harvest.read(_untried(step), response_of(document))
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
         result, chunks = SparqlResult(step, url, cut), iter(reading)
         first = await asyncio.to_thread(next, chunks, b"")
@@ -171,13 +197,12 @@ class SparqlHarvester(Harvester):
         yield document.harvested(faults=[*result.faults, *found.faults])
 
     async def _without_content(
-        self, document: Document, step: SparqlTask | SparqlPing
+        self, document: Document, harvest: EndpointPlan, step: SparqlTask | SparqlPing
     ) -> Discovery:
         """Return the next tasks after a response without statements."""
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
-        harvest = self._harvest(document.record)
-        failure = _failure(document)
+        failure = failure_of(document)
         # An endpoint that has never answered is not asked again for being silent.
         is_known = failure != SparqlFailure.TIMEOUT and step.step in _ASKED_OTHERWISE
         if not (is_known or _may_be_slow(step)):
@@ -221,7 +246,7 @@ class SparqlHarvester(Harvester):
         is_judged = 200 <= document.status < 300 or document.status in _NOT_ACCEPTED
         if not is_judged or await self._noted(record, "has_results"):
             return None
-        if harvest.is_result(step, _response_of(document)):
+        if harvest.is_result(step, response_of(document)):
             await self._note(record, "has_results")
             return None
         last = requested[-1].partition("#")[0]
@@ -267,6 +292,9 @@ class SparqlHarvester(Harvester):
         """Remember the result of a response, and return the next tasks."""
         record, step = document.record, result.step
         state = self._state(record)
+        lessons = await self._lessons(record)
+        if lessons != (more := learned(lessons, _untried(step), outcome)):
+            await self._note(record, _LESSONS, encode(more))
         if read_task(record).payload is None:
             await state.begin()
             scope = {self._key_of(record): " ".join(read_task(record).graphs)}
@@ -350,7 +378,7 @@ class SparqlHarvester(Harvester):
         return [SparqlPing(int(await self._noted(record, "pings") or 0))]
 
     async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
-        record, response = document.record, _response_of(document)
+        record, response = document.record, response_of(document)
         is_there = (
             body_of(document.response) is not None
             and judge(response) is None
@@ -443,32 +471,6 @@ def _untried(step: SparqlTask) -> SparqlTask:
 
 def _is_description(step: SparqlTask | SparqlPing) -> bool:
     return isinstance(step, SparqlTask) and step.step == "describe"
-
-
-def _has_content(document: Document) -> bool:
-    """Return whether a response has a body: results, or an error."""
-    response = document.response
-    has_body = body_of(response) is not None or bool(response.error_body)
-    return bool(response.status) and has_body
-
-
-def _response_of(document: Document) -> SparqlResponse:
-    response = document.response
-    body = body_of(response)
-    return SparqlResponse(
-        status=response.status,
-        headers={"content-type": response.media_type, **dict(response.headers)},
-        body=ByteSource.of(response.error_body if body is None else body),
-    )
-
-
-def _failure(document: Document) -> SparqlFailure:
-    for fault in document.faults:
-        if fault.reason in _FAILURES:
-            return _FAILURES[fault.reason]
-    if document.status >= 500:
-        return SparqlFailure.TIMEOUT
-    return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
 
 
 def _name(record: Record) -> str:

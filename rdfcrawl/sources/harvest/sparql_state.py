@@ -22,7 +22,7 @@ _SIZE: Final = (
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done -> number of their statements
 # in a run: `by_post`, `by_get`, `by_parameter`, `location`, `has_results`, `has_data`,
-# `is_dead`, `is_lossy`, `is_doubtful`, `pings`
+# `is_dead`, `is_lossy`, `is_doubtful`, `lessons`, `pings`
 _STATE: Final = "sparql"
 _FAILED: Final = "failed"  # in a run: tasks that failed since the last success
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
+from rdfcrawl.sources.sparql.lessons import FILL
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
     PageEnd,
@@ -33,6 +34,7 @@ _MAX_BATCH = 200
 _DATASETS_CHARS = 1_400  # of keys in one task
 _MAX_DATASETS = 40
 _MAX_UNORDERED = 100_000  # graphs of a list without paging
+_SURE_ROWS = 50  # no endpoint cuts shorter lists
 
 
 def after_description(
@@ -147,29 +149,62 @@ def after_default(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> 
 
 def after_graphs(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Plan the graphs of a list, small graphs together, and continue the list."""
+    if task.variant in (1, 3):
+        _after_unordered(task, rows, out)
+        return
     if 0 < task.most < min(task.limit, LISTED_ROWS):  # the list before was cut
         task = replace(task, limit=max(out.settings.min_rows, task.most))
     batch = _Batch(task, out)
     n_rows, last = 0, task.after
-    most = _MAX_UNORDERED if task.variant == 2 else LISTED_ROWS
-    for row in islice(iter_logged(rows, out), most):
-        cell = row.get("g")
-        if cell is None or cell.kind != "iri":
-            continue
-        n_rows, last = n_rows + 1, cell.text
-        if out.settings.takes(last):
-            batch.add(last, read_count([row]) if task.variant == 0 else UNKNOWN)
+    for last, size in islice(_iter_graphs(rows, out), LISTED_ROWS):
+        n_rows += 1
+        batch.add(last, size)
     batch.flush()
-    if task.variant == 2 and (n_rows >= _MAX_UNORDERED or looks_cut(n_rows)):
-        out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_rows, 'graph')}")
-    is_last = n_rows < out.settings.min_rows or last == task.part.high
-    if is_last or task.variant == 2:
+    if n_rows < out.settings.min_rows or last == task.part.high:
         return
     if last > task.after and is_safe(last):
         got, most = task.got + n_rows, max(task.most, n_rows)
-        out.follow(task, after=last, got=got, most=most, fails=0)
+        if task.size.best:
+            most = task.most
+        longer = _longer(task.size)
+        out.follow(task, after=last, got=got, most=most, fails=0, size=longer)
     else:
         out.log.note(Reason.PAGING_LOOP, f"graphs after {task.after[:100]!r}")
+
+
+def _longer(size: PageSize) -> PageSize:
+    """Return the size of the next list of graphs, after one with a small LIMIT."""
+    more = (size.best + size.worst) // 2 if size.worst else 4 * size.best
+    return replace(size, best=more) if 4 * more > 5 * size.best else size
+
+
+def _iter_graphs(rows: Iterable[Row], out: SparqlOutcome) -> Iterator[tuple[str, int]]:
+    """Yield the names of a list of graphs, with their numbers of rows."""
+    for row in iter_logged(rows, out):
+        cell = row.get("g")
+        if cell is not None and cell.kind == "iri":
+            yield cell.text, read_count([row]) if "n" in row else UNKNOWN
+
+
+def _after_unordered(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
+    """Plan the graphs of a list that has no order; halve a list that may be cut."""
+    found = dict(islice(_iter_graphs(rows, out), _MAX_UNORDERED))
+    names = sorted(found)
+    n_names = len(names)
+    if task.most != UNKNOWN and n_names >= max(task.most, _SURE_ROWS):
+        middle = names[n_names // 2]
+        if is_safe(middle) and middle > task.after and middle != task.part.high:
+            lower = replace(task.part, high=middle)
+            out.follow(task, part=lower, most=n_names, fails=0)
+            out.follow(task, after=middle, most=n_names, fails=0)
+            return
+        out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_names, 'graph')}")
+    elif task.most == UNKNOWN and looks_cut(n_names):
+        out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_names, 'graph')}")
+    batch = _Batch(task, out)
+    for name in names:
+        batch.add(name, found[name])
+    batch.flush()
 
 
 class _Batch:
@@ -178,16 +213,25 @@ class _Batch:
     def __init__(self, task: SparqlTask, out: SparqlOutcome) -> None:
         self._out = out
         fresh = replace(task, part=SparqlPart(), after="", got=0, most=0)
+        fresh = replace(fresh, size=PageSize())
         self._task = replace(fresh, variant=0, fails=0)
         self._names: list[str] = []
         self._n_rows = self._n_chars = 0
+        self._is_unknown, self._most = False, _MAX_BATCH
 
     def add(self, name: str, n_rows: int) -> None:
-        part = SparqlPart(graph=name)
-        if n_rows == UNKNOWN or self._out.settings.mode == "datasets":
-            self.flush()
-            self._out.follow(self._task, step=_count_step(self._out), part=part)
+        if not self._out.settings.takes(name):
             return
+        part = SparqlPart(graph=name)
+        if self._out.settings.mode == "datasets":
+            self._out.follow(self._task, step="datasets", part=part)
+            return
+        if (n_rows == UNKNOWN) is not self._is_unknown:
+            self.flush()
+            self._is_unknown = n_rows == UNKNOWN
+            n_graphs = self._out.lessons.n_graphs if self._is_unknown else 0
+            self._most = n_graphs or _MAX_BATCH
+        n_rows = max(n_rows, 0)
         if n_rows > self._task.limit // 2:
             self.flush()  # without gaps, because the list may be repeated
             plan_part(replace(self._task, part=part, want=n_rows), self._out)
@@ -196,7 +240,7 @@ class _Batch:
         is_full = (
             self._n_rows + n_rows > self._task.limit
             or self._n_chars + n_chars > _BATCH_CHARS
-            or len(self._names) >= _MAX_BATCH
+            or len(self._names) >= self._most
         )
         if is_full:
             self.flush()
@@ -205,7 +249,9 @@ class _Batch:
         self._n_chars += n_chars
 
     def flush(self) -> None:
-        if self._names:
+        if self._names and self._is_unknown:
+            _read_unknown(self._task, self._names, self._out)
+        elif self._names:
             names = tuple(self._names)
             task = replace(self._task, step="whole", graphs=names, want=self._n_rows)
             if len(names) == 1:
@@ -214,10 +260,38 @@ class _Batch:
         self._names, self._n_rows, self._n_chars = [], 0, 0
 
 
+def _read_unknown(task: SparqlTask, names: Sequence[str], out: SparqlOutcome) -> None:
+    """Add the task that reads graphs of unknown sizes; one alone is counted."""
+    task = replace(task, want=UNKNOWN, fails=0)
+    if len(names) > 1:
+        out.follow(task, step="whole", graphs=tuple(names))
+    elif names:
+        part = SparqlPart(graph=names[0])
+        out.follow(task, step="count", part=part, graphs=(), variant=0)
+
+
+def _after_unknown(task: SparqlTask, out: SparqlOutcome, *, is_broken: bool) -> None:
+    """Check whether a response with graphs of unknown sizes is complete.
+
+    It is if it is shorter than an earlier one. If not, as many graphs at a time are
+    read as probably fit into one response.
+    """
+    if out.n_rows < min(out.lessons.most, task.limit) and not is_broken:
+        out.check(task, out.n_rows)
+        return
+    most = max(1, min(int(FILL * out.n_graphs), len(task.graphs) // 2))
+    for start in range(0, len(task.graphs), most):
+        _read_unknown(task, task.graphs[start : start + most], out)
+
+
 def after_whole(
-    task: SparqlTask, n_rows: int, out: SparqlOutcome, *, is_broken: bool
+    task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Check whether the graphs are complete; if not, read each separately."""
+    n_rows = end.n_rows
+    if task.want == UNKNOWN and len(task.graphs) > 1:
+        _after_unknown(task, out, is_broken=is_broken)
+        return
     if not is_broken and n_rows >= task.want:
         part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
@@ -233,10 +307,16 @@ def apart(task: SparqlTask, out: SparqlOutcome, *, is_listed: bool) -> None:
     With `is_listed` the graphs are listed again; otherwise each is counted.
     """
     names = task.graphs or (task.part.graph,)
+    if len(names) > 1 and task.want == UNKNOWN:
+        middle = len(names) // 2
+        _read_unknown(task, names[:middle], out)
+        _read_unknown(task, names[middle:], out)
+        return
     can_list = is_safe(names[0]) and is_safe(names[-1])
     if len(names) > 1 and is_listed and can_list:
         between = SparqlPart(low=names[0], high=names[-1])
-        out.follow(task, step="graphs", part=between, graphs=(), want=UNKNOWN, fails=0)
+        listed = replace(task, step="graphs", part=between, graphs=(), want=UNKNOWN)
+        out.follow(listed, fails=0, variant=0, most=0, size=PageSize())
         return
     if len(names) > 1:
         single = replace(task, graphs=(), want=UNKNOWN, fails=0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.sources.sparql import discovery
 from rdfcrawl.sources.sparql.components import roots_of
 from rdfcrawl.sources.sparql.exchange import SparqlFailure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _REPEATED = dict.fromkeys(
     ("graphs", "default", "whole", "count", "group", "split", "stable"), 1
 ) | {"hashes": 2}
-_LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
+_LAST_VARIANT = {"probe": 1, "graphs": 3, "split": 1}
 
 
 def after_failure(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
@@ -43,14 +43,29 @@ def after_failure(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) 
         out.check(task, is_sure=False)
         return
     is_passing = failure in (SparqlFailure.TIMEOUT, SparqlFailure.BROKEN)
-    if is_passing and task.fails < _REPEATED.get(task.step, 0):
-        out.follow(task, fails=task.fails + 1)
+    n_repeated = _REPEATED.get(task.step, 0)
+    if is_passing and (task.fails < n_repeated or out.lessons.is_repeated(task)):
+        out.follow(_listed_less(task, out), fails=task.fails + 1)
     elif task.step in ("describe", "probe", "stable", "graphs", "default"):
         _after_discovery(task, failure, out)
     elif task.step in ("page", "offset", "group", "components"):
         _after_rows(task, failure, out)
     else:
         _after_part(task, failure, out)
+
+
+def _listed_less(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
+    """Return a failed list of graphs with a smaller LIMIT; other tasks unchanged."""
+    if task.step != "graphs" or task.variant in (1, 3):
+        return task
+    best, least = task.size.best, out.settings.min_rows
+    size = PageSize(best=max(least, best // 2), worst=best)
+    return replace(task, size=size)
+
+
+def _is_part_of_list(task: SparqlTask) -> bool:
+    is_part = bool(task.part.high) or task.most > 0
+    return task.step == "graphs" and task.variant in (1, 3) and is_part
 
 
 def _after_discovery(
@@ -61,6 +76,8 @@ def _after_discovery(
     elif task.step == "probe" and failure is not SparqlFailure.REFUSED:
         # If a blank node is hard to find, there are few.
         discovery.begin(replace(task, naming="", variant=0, fails=0), out)
+    elif _is_part_of_list(task):  # the FILTER is refused, or too slow
+        out.follow(task, part=SparqlPart(), after="", most=UNKNOWN, fails=0)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
         out.follow(task, variant=task.variant + 1, fails=0)
     elif task.step == "probe":
@@ -83,7 +100,9 @@ def _after_count(task: SparqlTask, out: SparqlOutcome) -> None:
 
 def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     """Continue without a count, or with smaller parts."""
-    if task.step == "whole":
+    if task.step == "whole" and failure is SparqlFailure.REFUSED and not task.variant:
+        out.follow(task, variant=1, fails=0)
+    elif task.step == "whole":
         less = replace(shrunk(task, out.settings.min_rows), fails=0)
         is_listed = failure is not SparqlFailure.REFUSED and less.limit < task.limit
         discovery.apart(less, out, is_listed=is_listed)
@@ -95,9 +114,7 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
         unsplit = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
         out.follow(unsplit, step="page", cuts=out.settings.max_cuts)
     elif task.step == "hashes":
-        cut(uncut(task), "", out)
-    elif task.step == "pivot":
-        out.follow(task, step="page", cuts=out.settings.max_cuts, fails=0)
+        _after_hashes(task, failure, out)
     elif task.step == "datasets":
         _after_datasets(task, out)
     elif task.step == "about":
@@ -106,6 +123,17 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
         _after_query(task, out)
     else:
         out.check(task, is_sure=False)
+
+
+def _after_hashes(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
+    rest = uncut(task)
+    part, is_refused = rest.part, failure is SparqlFailure.REFUSED
+    is_first = part.hashing == "md5" and not (part.hash_low or part.hash_high)
+    if is_refused and is_first:
+        cut_by_hash(replace(rest, part=replace(part, hashing="chars")), out)
+    else:
+        is_smaller = not is_refused and can_split(part)
+        cut(replace(rest, can_hash=False), "", out, can_hash_parts=is_smaller)
 
 
 def _after_datasets(task: SparqlTask, out: SparqlOutcome) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_COUNTS: Final = 1_000  # rows of a table
 _SHARES: Final = 5  # counts for each part
 _DIGITS: Final = 8  # rows that are equal in these are not cut
+_CHARS_DIGITS: Final = 4  # of the hash of characters
 _GUESS: Final = 32  # parts of a partition of unknown size
 
 
@@ -37,14 +38,17 @@ def cut_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
     n_parts = _GUESS if want == UNKNOWN else -(-want // limit)
     low, high = _bits(task.part)
     n_bits = max(map(_n_bits, (task.part.hash_low, task.part.hash_high)))
-    while (high - low) >> (4 * _DIGITS - n_bits) < _SHARES * n_parts:
-        if n_bits >= 4 * _DIGITS:
+    most_counts = max(16, min(_MAX_COUNTS, task.most or limit))
+    while (high - low) >> (4 * _DIGITS - n_bits) < max(
+        _SHARES * n_parts, most_counts // 2
+    ):
+        if n_bits >= _most_bits(task.part):
             break
-        n_bits += 2
+        n_bits += 1
     unit = 1 << (4 * _DIGITS - n_bits)
-    most = unit * max(16, min(_MAX_COUNTS, limit))
-    fresh = replace(task, step="hashes", got=0, after="", most=0, fails=0, order="s")
-    fresh = replace(fresh, offset=n_bits // 4, variant=n_bits % 4 // 2, graphs=())
+    most = unit * most_counts
+    fresh = replace(task, step="hashes", got=0, after="", fails=0, order="s")
+    fresh = replace(fresh, offset=n_bits // 4, variant=n_bits % 4, graphs=())
     if high - low > most:  # this table is followed by others
         fresh = replace(fresh, seen=(task.part.hash_high,), want=UNKNOWN)
         high = low + most
@@ -56,7 +60,7 @@ def uncut(task: SparqlTask) -> SparqlTask:
     part = task.part
     if task.seen:
         part = replace(part, hash_high=task.seen[0])
-    return replace(task, part=part, seen=(), offset=0, variant=0, can_hash=False)
+    return replace(task, part=part, seen=(), offset=0, variant=0)
 
 
 def _next_table(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
@@ -81,8 +85,9 @@ def after_hashes(
             table[number] += n_rows
     total = table.total()
     less = max(out.settings.min_rows, len(table))
-    if total < task.want and less < task.limit:  # the table is cut, at most so long
-        cut_by_hash(restored(replace(task, limit=less)), out)
+    if total < task.want and less < (task.most or task.limit):  # at most so long
+        limit = min(task.limit, max(less, out.lessons.most))
+        cut_by_hash(replace(restored(task), limit=limit, most=less), out)
         return
     if not total:
         out.check(task, 0)
@@ -92,7 +97,7 @@ def after_hashes(
         one = replace(read, part=_between(task.part, start, end), want=n_rows)
         if n_rows <= task.limit:
             out.follow(one)
-        elif n_rows == total and len(table) == 1 and task.offset >= _DIGITS // 2:
+        elif n_rows == total and len(table) == 1 and _is_fine(task):
             yield one
         else:
             cut_by_hash(one, out)
@@ -110,6 +115,15 @@ def _packed(
             start, n_rows = number, 0
         n_rows += n_more
     yield start, end, n_rows
+
+
+def _most_bits(part: SparqlPart) -> int:
+    return 4 * (_CHARS_DIGITS if part.hashing == "chars" else _DIGITS)
+
+
+def _is_fine(task: SparqlTask) -> bool:
+    """Return whether rows with equal hashes in a table are probably equal."""
+    return task.offset >= min(_DIGITS // 2, _most_bits(task.part) // 4)
 
 
 def _n_bits(key: str) -> int:

@@ -10,6 +10,7 @@ from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import MAX_STEP_CHARS, UNKNOWN, SparqlTask
 from rdfcrawl.rdf.terms import has_forbidden
+from rdfcrawl.sources.sparql.lessons import EndpointLessons
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestSettings
@@ -39,12 +40,23 @@ class SparqlOutcome:
         checks: of the partitions that ended here.
         retries: repeat the task after a pause.
         failure: a `SparqlFailure` if the request failed.
+        lessons: of earlier requests.
+        n_rows: number of rows of a response with statements.
+        is_broken: it ended early.
+        n_graphs: number of graphs in the response to a step `whole` of several.
     """
 
     def __init__(
-        self, settings: HarvestSettings, *, failure: str = "", retries: bool = False
+        self,
+        settings: HarvestSettings,
+        *,
+        failure: str = "",
+        retries: bool = False,
+        lessons: EndpointLessons | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self.is_broken = settings, False
+        self.n_rows = self.n_graphs = 0
+        self.lessons = lessons or EndpointLessons()
         self.log = FaultLog()
         self.tasks: list[SparqlTask] = []
         self.checks: list[PartitionCheck] = []

@@ -27,17 +27,12 @@ LISTED_ROWS = 1_000  # names per request
 
 def can_split(part: SparqlPart) -> bool:
     """Return whether predicates or classes can partition a part."""
-    if part.subject or part.low or part.high:
+    # A hash is of the free terms, which a split would change.
+    if part.subject or part.low or part.high or part.hash_low or part.hash_high:
         return False
     return not part.predicate or (
         part.predicate == RDF_TYPE and not part.cls and not part.no_iri
     )
-
-
-def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Return whether a subject can cut a part in two."""
-    is_keyed = not (task.part.rows == "blank" and task.naming == "stable")
-    return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
 
 def plan_part(
@@ -81,8 +76,6 @@ def _plan_rows(task: SparqlTask, out: SparqlOutcome) -> None:
         out.follow(task, step="page", order="")
     elif (task.is_unsorted or want > most) and can_hash(task):
         cut_by_hash(task, out)
-    elif want > most and can_cut(task, out.settings):
-        out.follow(task, step="pivot")
     else:
         out.follow(task, step="page", order="s")
 
@@ -169,20 +162,6 @@ def _end_split(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
         out.check(task, total)
 
 
-def after_pivot(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
-    """Cut the part in two at a subject."""
-    part = task.part
-    key = next((row["k"].text for row in iter_logged(rows, out) if "k" in row), "")
-    fresh = replace(task, step="count", want=UNKNOWN, cuts=task.cuts + 1, fails=0)
-    if not is_safe(key) or not part.low < key or key == part.high:
-        out.follow(
-            task, step="page", cuts=out.settings.max_cuts, fails=0, got=0, after=""
-        )
-        return
-    out.follow(fresh, part=replace(part, high=key))
-    out.follow(fresh, part=replace(part, low=key))
-
-
 def after_hash_table(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Read the parts that hashes make; split one that they cannot cut."""
     some = iter_logged(rows, out)
@@ -233,21 +212,22 @@ def group_part(task: SparqlTask) -> SparqlPart:
     return replace(task.part, obj=task.after)
 
 
-_HASHED_PAGES = 30  # more are split by predicates first, which are cheaper to find
+# More are split by predicates first, which are cheaper to find.
+_HASHED_PAGES, _HASHED_ROWS = 30, 100_000
 
 
-def cut(task: SparqlTask, after: str, out: SparqlOutcome) -> None:
+def cut(
+    task: SparqlTask, after: str, out: SparqlOutcome, *, can_hash_parts: bool = False
+) -> None:
     """Read the rows after a key in other partitions, since no smaller page helps."""
-    rest = replace(_rest(restored(task), after), is_unsorted=True)
+    rest = replace(_rest(restored(task), after), is_unsorted=True, most=0)
     is_splittable = can_split(rest.part) and rest.cuts < out.settings.max_cuts
-    if is_splittable and not 0 <= rest.want <= _HASHED_PAGES * rest.limit:
-        out.follow(rest, step="split", variant=2)
-    elif can_hash(rest):
+    is_small = 0 <= rest.want <= max(_HASHED_PAGES * rest.limit, _HASHED_ROWS)
+    if can_hash(rest) and (is_small or not is_splittable):
         cut_by_hash(rest, out)
     elif is_splittable:
-        out.follow(rest, step="split", variant=2)
-    elif can_cut(rest, out.settings):
-        out.follow(rest, step="pivot")
+        can = rest.can_hash or can_hash_parts
+        out.follow(rest, step="split", variant=2, can_hash=can)
     else:
         into_offset(rest, "", out)
 
@@ -287,11 +267,14 @@ class PageEnd:
         self._has_names = has_names  # labels are those of the endpoint
         self.n_rows = self.n_last = 0
         self.key = self.before_last = self.first = ""
+        self.graphs = set[str]()  # of a response with several
         self.is_sorted = True
         self._first_line = self._last_line = ""
 
-    def add(self, key: str, line: str) -> None:
-        """Count a row: its key and its statement."""
+    def add(self, key: str, line: str, graph: str = "") -> None:
+        """Count a row: its key, its statement and its graph, if it has a column."""
+        if graph:
+            self.graphs.add(graph)
         self._first_line = self._first_line or line
         self._last_line = line
         if self.n_rows and key == self.key:

@@ -21,6 +21,7 @@ from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.queries import MAX_KEY_CHARS
 from rdfcrawl.sources.sparql import discovery, parts, queries
 from rdfcrawl.sources.sparql import exchange as ex
+from rdfcrawl.sources.sparql.adapting import adapted
 from rdfcrawl.sources.sparql.components import BlankNodeComponentReader, roots_of
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
@@ -29,6 +30,7 @@ from rdfcrawl.sources.sparql.exchange import (
     judge,
 )
 from rdfcrawl.sources.sparql.failures import after_failure
+from rdfcrawl.sources.sparql.lessons import EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
 from rdfcrawl.sources.sparql.results import iter_rows, table_kind
@@ -61,7 +63,7 @@ class ResponseReader:
         outcome: SparqlOutcome | None = None,
     ) -> None:
         self._harvest, self._task, self._response = harvest, task, response
-        self.outcome = outcome or SparqlOutcome(harvest.settings)
+        self.outcome = outcome or harvest.outcome()
         self._log, self._faults = self.outcome.log, list[Fault]()
 
     @property
@@ -135,7 +137,8 @@ class ResponseReader:
                 key = row.get("k")
                 n_local = writer.n_local
                 line = writer.line(row)
-                end.add(key.text if key else "", line)
+                graph = row.get("g")
+                end.add(key.text if key else "", line, graph.text if graph else "")
                 if task.step == "query":
                     key = key or row.get("s")
                     last = key.text if key else last
@@ -163,9 +166,11 @@ class ResponseReader:
 
     def _finish(self, end: parts.PageEnd, last: str, *, is_broken: bool) -> None:
         task, out, n_rows = self._task, self.outcome, end.n_rows
+        out.n_rows, out.n_graphs = n_rows, len(end.graphs)
+        out.is_broken = is_broken
         match task.step:
             case "whole":
-                discovery.after_whole(task, n_rows, out, is_broken=is_broken)
+                discovery.after_whole(task, end, out, is_broken=is_broken)
             case "page":
                 parts.after_page(task, end, out, is_broken=is_broken)
             case "offset":
@@ -263,7 +268,6 @@ _STEPS: Final = {
     "group": parts.after_group,
     "split": parts.after_split,
     "hashes": parts.after_hash_table,
-    "pivot": parts.after_pivot,
     "datasets": discovery.after_datasets,
 }
 
@@ -271,15 +275,24 @@ _STEPS: Final = {
 class EndpointPlan:
     """The plan of one endpoint.
 
-    Deterministic and stateless: all state is in the tasks, which may be done in any
-    order and repeatedly; the result is the union.
+    Deterministic: all state is in the tasks, which may be done in any order and
+    repeatedly; the result is the union. Lessons only make it shorter.
+
+    Attributes:
+        lessons: of all requests so far.
 
     Raises:
         ConfigError: the mode `query` without a query.
     """
 
-    def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        settings: HarvestSettings | None = None,
+        lessons: EndpointLessons | None = None,
+    ) -> None:
         self.endpoint = endpoint
+        self.lessons = lessons or EndpointLessons()
         self.settings = settings or HarvestSettings()
         if self.settings.mode == "query" and self.settings.query is None:
             raise ConfigError("the mode `query` needs a query")
@@ -288,6 +301,14 @@ class EndpointPlan:
         """Return the first tasks."""
         step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
         return (SparqlTask(step=step, limit=self.settings.page_rows),)
+
+    def adapted(self, task: SparqlTask) -> SparqlTask:
+        """Return a task, or the one to do in its place, after the lessons so far."""
+        return adapted(task, self.outcome())
+
+    def outcome(self, failure: str = "") -> SparqlOutcome:
+        """Return an outcome without tasks."""
+        return SparqlOutcome(self.settings, failure=failure, lessons=self.lessons)
 
     def request(self, task: SparqlTask) -> SparqlRequest:
         """Return the request of a task.
@@ -328,7 +349,7 @@ class EndpointPlan:
         Use `TIMEOUT` also if there was no response, `CLOSED` if the request is not
         allowed or not possible.
         """
-        outcome = SparqlOutcome(self.settings, failure=failure)
+        outcome = self.outcome(failure)
         after_failure(task, failure, outcome)
         return outcome
 
@@ -364,7 +385,7 @@ class EndpointPlan:
 
 
 def _listing(task: SparqlTask) -> SparqlTask:
-    return replace(task, limit=min(task.limit, LISTED_ROWS))
+    return replace(task, limit=min(task.limit, task.size.best or LISTED_ROWS))
 
 
 _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
@@ -372,11 +393,10 @@ _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "stable": lambda task: queries.some_blanks(task.offset),
     "graphs": lambda task: queries.graphs(_listing(task)),
     "default": lambda task: queries.default_graph(task.variant),
-    "whole": lambda task: queries.graph_contents(task.graphs, task.naming),
+    "whole": queries.graph_contents,
     "count": lambda task: queries.count(task.part, task.naming),
     "group": lambda task: queries.count(group_part(task), task.naming),
     "split": lambda task: queries.split(_listing(task)),
-    "pivot": lambda x: queries.pivot(x.part, x.naming, max(x.want, 2) // 2),
     "hashes": queries.hashes,
     "page": queries.page,
     "offset": queries.offset,

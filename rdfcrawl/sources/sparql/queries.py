@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.namespaces import DCAT, DCTERMS
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, XSD
 from rdfcrawl.rdf.queries import iri, text
 
 if TYPE_CHECKING:
@@ -42,17 +42,15 @@ _ANY_BLANK: Final = " UNION ".join(
 
 
 def graphs(task: SparqlTask) -> str:
-    """Query names of graphs; 0: with counts, 1: in order, 2: in any order."""
+    """Query names of graphs; 0 and 1: with counts, 0 and 2: in order."""
     pattern = "GRAPH ?g { ?s ?p ?o }"
-    if task.variant == 2:
-        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }}"
     bounds = ((">", task.after), (">=", task.part.low), ("<=", task.part.high))
     if conditions := [f"STR(?g) {sign} {text(key)}" for sign, key in bounds if key]:
         pattern += f" FILTER({' && '.join(conditions)})"
-    order = f"ORDER BY STR(?g) LIMIT {task.limit}"
-    if task.variant == 1:
-        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }} {order}"
-    return f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?g {order}"
+    order = f" ORDER BY STR(?g) LIMIT {task.limit}" if task.variant in (0, 2) else ""
+    if task.variant >= 2:
+        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }}{order}"
+    return f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?g{order}"
 
 
 def default_graph(variant: int) -> str:
@@ -63,16 +61,19 @@ def default_graph(variant: int) -> str:
     return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
 
 
-def graph_contents(names: Sequence[str], naming: BlankNaming) -> str:
-    """Query complete graphs; a single empty name is the default graph."""
-    more = labels(naming, "s", "o")
+def graph_contents(task: SparqlTask) -> str:
+    """Query complete graphs, by VALUES or (1) by a FILTER.
+
+    A single empty name is the default graph.
+    """
+    names, more = task.graphs, labels(task.naming, "s", "o")
     if len(names) == 1:
         return f"SELECT ?s ?p ?o{more} WHERE {{ {in_graph(names[0], '?s ?p ?o')} }}"
-    values = " ".join(iri(name) for name in names)
-    return (
-        f"SELECT ?g ?s ?p ?o{more} WHERE {{ VALUES ?g {{ {values} }} "
-        "GRAPH ?g { ?s ?p ?o } }"
-    )
+    before = f"VALUES ?g {{ {' '.join(map(iri, names))} }} "
+    after = f" FILTER({' || '.join(f'?g = {iri(name)}' for name in names)})"
+    before, after = ("", after) if task.variant else (before, "")
+    pattern = f"{before}GRAPH ?g {{ ?s ?p ?o }}{after}"
+    return f"SELECT ?g ?s ?p ?o{more} WHERE {{ {pattern} }}"
 
 
 def count(part: SparqlPart, naming: BlankNaming) -> str:
@@ -102,26 +103,21 @@ def split(task: SparqlTask) -> str:
 def hashes(task: SparqlTask) -> str:
     """Query the counts of the rows whose hashes begin alike.
 
-    `task.offset` is the number of hexadecimal digits; with `task.variant` there are two
-    more bits.
+    `task.offset` is the number of hexadecimal digits, `task.variant` that of further
+    bits, by which the next digit is rounded down.
     """
     part, n_digits = task.part, task.offset
     key = f"SUBSTR({_HASH}, 1, {n_digits})"
     if task.variant:
         last = f"SUBSTR({_HASH}, {n_digits + 1}, 1)"
-        upper = f'IF({last} < "c", "8", "c")'
-        quarter = f'IF({last} < "4", "0", IF({last} < "8", "4", {upper}))'
-        key = f"CONCAT({key}, {quarter})"
+        rounded = '"0"'
+        for digit in "0123456789abcdef"[:: 16 >> task.variant][1:]:
+            rounded = f'IF({last} < "{digit}", {rounded}, "{digit}")'
+        key = f"CONCAT({key}, {rounded})"
     # The hash is bound here, also without bounds.
     bounded = part if part.hash_low else replace(part, hash_low="0")
     pattern = _pattern(bounded, task.naming, binding=f"BIND({key} AS ?k)")
     return f"SELECT ?k (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?k"
-
-
-def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
-    """Query the key of an arbitrary subject, to partition by."""
-    where = f"WHERE {{ {_pattern(part, naming)} }}"
-    return f"SELECT ({subject_key(naming, 's')} AS ?k) {where} LIMIT 1 OFFSET {offset}"
 
 
 def page(task: SparqlTask) -> str:
@@ -215,7 +211,7 @@ def _pattern(
     conditions += _conditions(part, naming)
     inner = f"{subject} {predicate} {obj}"
     if part.hash_low or part.hash_high:
-        inner += f" BIND({_row_hash(part, naming)} AS {_HASH})"
+        inner += _row_hash(part, naming)
         bounds = ((">=", part.hash_low), ("<", part.hash_high))
         conditions += [f"{_HASH} {sign} {text(key)}" for sign, key in bounds if key]
     if binding:
@@ -228,10 +224,43 @@ def _pattern(
 _HASH: Final = "?h"
 
 
+# Characters that are counted by their positions, and the number of the last ones of a
+# row that are.
+_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/-_. "
+_LAST_CHARS: Final = {"s": 10, "p": 2, "o": 10}
+
+
 def _row_hash(part: SparqlPart, naming: BlankNaming) -> str:
-    """Return an expression that spreads the rows of a part evenly."""
-    free = [f'COALESCE({subject_key(naming, x)}, "")' for x in free_variables(part)]
-    return f"MD5({free[0]})" if len(free) == 1 else f"MD5(CONCAT({', '.join(free)}))"
+    """Return a pattern that binds a hash, to spread the rows of a part evenly.
+
+    The hash of characters has four digits: of a sum of their positions in an alphabet,
+    each with another factor.
+    """
+    free = free_variables(part)
+    keys = [f'COALESCE({subject_key(naming, x)}, "")' for x in free]
+    if part.hashing != "chars":
+        key = keys[0] if len(keys) == 1 else f"CONCAT({', '.join(keys)})"
+        return f" BIND(MD5({key}) AS {_HASH})"
+    ends = [
+        f"SUBSTR({key}, IF(STRLEN({key}) > {n}, STRLEN({key}) - {n - 1}, 1))"
+        for key, n in ((key, _LAST_CHARS[x]) for key, x in zip(keys, free, strict=True))
+    ]
+    n_chars = sum(_LAST_CHARS[x] for x in free)
+    terms = (
+        f"{40_503 * n**3 % 65_536 | 1} * STRLEN(STRBEFORE({text(_ALPHABET)}, "
+        f"SUBSTR(?e, {n}, 1)))"
+        for n in range(1, n_chars + 1)
+    )
+    digits = (
+        f'SUBSTR("0123456789abcdef", 1 + <{XSD}integer>('
+        f"FLOOR(?x / {16**n}) - 16 * FLOOR(?x / {16 ** (n + 1)})), 1)"
+        for n in (3, 2, 1, 0)
+    )
+    end = f"CONCAT({', '.join(ends)})" if len(ends) > 1 else ends[0]
+    return (
+        f" BIND({end} AS ?e) BIND({' + '.join(terms)} AS ?x)"
+        f" BIND(CONCAT({', '.join(digits)}) AS {_HASH})"
+    )
 
 
 def _conditions(part: SparqlPart, naming: BlankNaming) -> list[str]:

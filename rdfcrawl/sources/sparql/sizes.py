@@ -44,8 +44,12 @@ def grown(task: SparqlTask) -> SparqlTask:
         return replace(task, size=PageSize())
     worst = size.worst if limit < size.worst else size.top
     size = replace(size, best=max(size.best, limit), worst=worst)
-    more = isqrt(limit * size.worst) if size.worst > 2 * limit else limit + limit // 8
-    if more < size.worst - size.worst // 8:
+    more = (
+        isqrt(limit * size.worst)
+        if size.worst > 2 * limit
+        else limit + max(1, limit // 16)
+    )
+    if more < size.worst - size.worst // 16:
         return replace(task, limit=max(more, limit + 1), size=size)
     left = size.left - 1
     if left > 0:

@@ -27,6 +27,12 @@ GRAPHS = tuple(
     for n in range(300)
     for i in range(10)
 )
+FEW_RESOURCES = described(200, n_hub=400)
+LARGE_GRAPHS = tuple(
+    line
+    for n in range(12)
+    for line in described(60 + 10 * n, n_hub=100 * (n % 3), graph=f"http://e/g{n:02}")
+)
 _PROBE = "?b (STR(?b)"
 
 CASES = {
@@ -61,7 +67,27 @@ CASES = {
         EndpointLimits(cap=50, local_labels=True, every=5),
     ),
     "small graphs": (GRAPHS, EndpointLimits(cap=100)),
-    "small graphs, every 7th": (GRAPHS, EndpointLimits(cap=100, every=7)),
+    "small graphs, every 5th": (GRAPHS, EndpointLimits(cap=100, every=5)),
+    "small graphs, sizes unknown": (
+        GRAPHS,
+        EndpointLimits(cap=100, without=("GROUP BY",)),
+    ),
+    "small graphs, no VALUES": (GRAPHS, EndpointLimits(cap=100, without=("VALUES",))),
+    "graphs": (LARGE_GRAPHS, EndpointLimits(cap=100)),
+    "graphs, few rows": (LARGE_GRAPHS, EndpointLimits(cap=100, rows=60)),
+    "graphs, small parts sorted": (LARGE_GRAPHS, EndpointLimits(cap=100, sorted=300)),
+    "graphs, small parts sorted, every 5th": (
+        LARGE_GRAPHS,
+        EndpointLimits(cap=100, sorted=300, every=5),
+    ),
+    "nothing sorted, no MD5": (
+        FEW_RESOURCES,
+        EndpointLimits(cap=50, sorted=1, without=("MD5",)),
+    ),
+    "nothing sorted, every 5th": (
+        RESOURCES,
+        EndpointLimits(cap=50, every=5, sorted=1),
+    ),
 }
 
 
@@ -76,18 +102,13 @@ def test_requests_are_few_and_statements_complete(name: str) -> None:
     assert endpoint.n_queries <= 1.5 * ideal_requests(lines, limits), found.steps
 
 
-def test_last_resorts_are_complete() -> None:
-    """If neither sorting nor hashes nor scans are possible, other queries are made."""
-    for limits in (
-        EndpointLimits(cap=50, sorted=500, without=("MD5",)),
-        EndpointLimits(cap=50, scanned=2_500),
-        EndpointLimits(cap=50, every=5, sorted=1),
-    ):
-        endpoint = CostlyEndpoint(RESOURCES, limits)
-        plan = EndpointPlan("http://e.org/sparql")
-        found = harvest_all(plan, endpoint, max_requests=500)
-        assert canonical(found.document) == canonical("".join(RESOURCES).encode())
-        assert endpoint.n_queries <= 2.5 * ideal_requests(RESOURCES, limits)
+def test_scans_that_time_out_leave_offsets() -> None:
+    """If neither counts nor hashes are possible, then rows are read by OFFSET."""
+    limits = EndpointLimits(cap=50, scanned=2_500)
+    endpoint = CostlyEndpoint(RESOURCES, limits)
+    found = harvest_all(EndpointPlan("http://e.org/sparql"), endpoint, max_requests=500)
+    assert canonical(found.document) == canonical("".join(RESOURCES).encode())
+    assert endpoint.n_queries <= 1.5 * ideal_requests(RESOURCES, limits)
 
 
 def test_sizes_recover() -> None:

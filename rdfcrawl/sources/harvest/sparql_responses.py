@@ -1,0 +1,45 @@
+"""Responses of endpoints, from documents."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rdfcrawl.core.content import ByteSource, body_of
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import Document
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
+
+_FAILURES: Final = {
+    Reason.TIMEOUT: SparqlFailure.TIMEOUT,
+    Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
+    Reason.HOST_BUSY: SparqlFailure.BUSY,
+    Reason.BAD_HTTP: SparqlFailure.BROKEN,
+}
+
+
+def has_content(document: Document) -> bool:
+    """Return whether a response has a body: results, or an error."""
+    response = document.response
+    has_body = body_of(response) is not None or bool(response.error_body)
+    return bool(response.status) and has_body
+
+
+def response_of(document: Document) -> SparqlResponse:
+    """Return the response in a document, as the plan reads it."""
+    response = document.response
+    body = body_of(response)
+    return SparqlResponse(
+        status=response.status,
+        headers={"content-type": response.media_type, **dict(response.headers)},
+        body=ByteSource.of(response.error_body if body is None else body),
+    )
+
+
+def failure_of(document: Document) -> SparqlFailure:
+    """Return the failure of a request without a body in its response."""
+    for fault in document.faults:
+        if fault.reason in _FAILURES:
+            return _FAILURES[fault.reason]
+    if document.status >= 500:
+        return SparqlFailure.TIMEOUT
+    return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED

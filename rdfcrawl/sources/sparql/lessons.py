@@ -1,0 +1,102 @@
+"""Limits of an endpoint that the requests of one partition have met, for the others.
+
+A partition still finds its own size and order: lessons are where it begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from rdfcrawl.core.source_tasks import PageSize, SparqlTask
+
+FILL: Final = 0.9  # of a response, by graphs of unknown sizes
+_ENOUGH: Final = 2  # failures at different requests, which no chance explains
+_MOST_TRIES: Final = 5  # of a request that is not too large, as others have shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointLessons:
+    """Lessons of the requests to an endpoint so far."""
+
+    most: int = 0  # rows of the longest result
+    is_capped: bool = False  # longer results are cut
+    worst: int = 0  # rows of the shortest unsorted result that failed twice; 0: none
+    limit: int = 0  # LIMIT of the page after the last that succeeded; 0: unknown
+    size: PageSize = field(default_factory=PageSize)  # with this limit
+    n_failed: int = 0  # sorted pages that failed since the last that succeeded
+    n_least: int = 0  # those of them with a LIMIT that cannot be the cause
+    hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
+    has_values: bool = True  # the clause VALUES is not refused
+    n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
+    listing: int = 0  # variant of the query that listed graphs
+
+    @property
+    def can_sort(self) -> bool:
+        """Whether partitions can be sorted, as far as known."""
+        return self.n_least < _ENOUGH
+
+    def is_proven(self, task: SparqlTask) -> bool:
+        """Return whether a request is no larger than others that succeeded."""
+        if task.step == "hashes":  # after another table of the partition
+            return task.part.hash_low > "0"
+        is_sorted = task.step != "whole" and bool(task.order)
+        if is_sorted and not task.got:
+            return False
+        return 0 < (task.limit if is_sorted else task.want) <= self.most
+
+    def is_repeated(self, task: SparqlTask) -> bool:
+        """Return whether chance is the likely cause of another failure of a task."""
+        return task.fails + 1 < _MOST_TRIES and self.is_proven(task)
+
+    def is_too_much(self, task: SparqlTask) -> bool:
+        """Return whether the rows of a partition are too many for one response."""
+        is_failing = 0 < self.worst <= task.want
+        return task.want > self.most > 0 and (self.is_capped or is_failing)
+
+
+def is_fresh(task: SparqlTask) -> bool:
+    """Return whether no row of a partition has been read."""
+    return not (task.got or task.after or task.offset or task.seen)
+
+
+def begun(task: SparqlTask, lessons: EndpointLessons, least: int) -> SparqlTask:
+    """Return a task of a partition, or a list, with the size that others have found.
+
+    `least` is the number of rows of the smallest page.
+    """
+    is_failing = 0 < lessons.worst <= task.limit and task.step == "graphs"
+    if (lessons.is_capped or is_failing) and task.limit > lessons.most > 0:
+        task = replace(task, limit=max(least, lessons.most))
+    if task.step != "page" or not task.order:
+        return task
+    if lessons.limit and task.limit > lessons.limit:
+        return _resized(task, lessons)
+    if lessons.n_failed >= _ENOUGH and not lessons.limit and task.limit > least:
+        top = task.size.top or task.limit
+        size = PageSize(top=top, worst=task.limit, wait=4, left=4)
+        return replace(task, limit=least, size=size)
+    return task
+
+
+def resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a later page of a partition that has failed, with the common size."""
+    is_known = lessons.limit > 0 and task.size.worst > 0 and task.fails == 0
+    if task.step != "page" or not task.order or not is_known:
+        return task
+    return _resized(task, lessons)
+
+
+def _resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    top = max(lessons.size.top, task.size.top, task.limit)
+    return replace(task, limit=lessons.limit, size=replace(lessons.size, top=top))
+
+
+def hashed(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a task that would be cut by a hash that the endpoint does not refuse."""
+    part = task.part
+    if part.hash_low or part.hash_high or lessons.hashing == "md5":
+        return task
+    if not lessons.hashing:
+        return replace(task, can_hash=False)
+    return replace(task, part=replace(part, hashing=lessons.hashing))
