@@ -235,6 +235,7 @@ class RawRequest:
         target: request target, byte for byte.
         headers: names in lower case; the last of several wins.
         at: loop time of its arrival, as the kernel has it.
+        body: of it.
         nth: 1 for the first request of this target, and so on.
         connection: number of the connection it came on, from 1.
     """
@@ -245,6 +246,7 @@ class RawRequest:
     at: float
     nth: int
     connection: int
+    body: bytes = b""
 
 
 Step = bytes | float | None | Literal["reset"]
@@ -362,7 +364,8 @@ class RawServers:
                 )
                 request = _parse_request(head, server, connection, arrived)
                 server.requests.append(request)
-                await reader.readexactly(int(request.headers.get("content-length", 0)))
+                if n_bytes := int(request.headers.get("content-length", 0)):
+                    request = replace(request, body=await reader.readexactly(n_bytes))
                 if not await _reply(server, request, writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError):

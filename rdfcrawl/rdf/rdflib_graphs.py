@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.framing import warn_of_triple_terms
+from rdfcrawl.rdf.rdf_11 import I18N
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
@@ -50,6 +51,9 @@ def _converted(quads: Iterable[ox.Quad]) -> Iterator[tuple[ox.Quad, Any]]:
             return URIRef(value.value)
         if isinstance(value, ox.BlankNode):
             return BNode(value.value)
+        if value.direction:  # rdflib only has RDF 1.1
+            name = f"{I18N}{value.language}_{value.direction}"
+            return Literal(value.value, datatype=URIRef(name))
         if value.language:
             return Literal(value.value, lang=value.language)
         datatype = value.datatype.value

@@ -164,11 +164,13 @@ async def test_visit_ends_with_its_time(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
     """If a visit takes too long, then its remaining records go back unchanged."""
-    server = await raw_server({"*": raw_server.response(TURTLE)})
+    response = raw_server.response(TURTLE)
+    server = await raw_server({"*": response, "/2": [0.3, response]})
     urls = [server.url(f"/{number}") for number in range(10)]
-    visit = visit_of(*urls, delay_secs=0.1)
+    visit = visit_of(*urls)
     await run(visit, fetch_options(visit_max_secs=0.25))
-    assert len(visit.documents) == len(server.requests) == 3
+    assert len(visit.documents) == len(server.requests) in {1, 2, 3}
+    assert len(visit.returned) == len(urls) - len(server.requests)
     assert all(visit.records[i] is record for i, record in visit.returned.items())
     assert not visit.host_refused
 

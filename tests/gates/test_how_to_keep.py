@@ -10,7 +10,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.stores.reading import iter_quads
-from tests.injector.kinds import ResourceList
+from tests.injector.kinds import KINDS
 from tests.injector.sites import InjectedSite
 from tests.support.oai_repositories import (
     OaiRepository,
@@ -155,15 +155,16 @@ def test_resourcesync_and_endpoint_are_kept(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If the site is a source of ResourceSync or an endpoint, then it is kept."""
-    kind = ResourceList()
+    kind = next(each for each in KINDS if each.name == "list")
     site = InjectedSite(kind, loopback, "127.20.34.3")
+    site.begin(version=1)
 
     def evolve() -> None:
-        site.version = 2
+        site.begin(version=2)
 
     copies = keep_twice(commands, tmp_path, f"{site.origin}/", evolve)
     for version, copy in enumerate(copies, start=1):
-        truth = kind.truth(site.origin, version).values()
+        truth = site.truth(version).values()
         assert {term for triples in truth for *_, term in triples} <= copy
     with LocalWeb(first_address="127.81.19.8", n_hosts=1) as web:
         node = web.start(EndpointOptions(n_triples=30, blank_share=0))

@@ -1,375 +1,161 @@
-"""Kinds of sources: each has responses by target, and their truth, in two versions.
+"""Kinds of sources, most of them nodes of the data web.
 
-In the second version some documents are changed, one is new and one is gone (404).
+A kind is a node for each version, from 1 on: in each of them some documents are
+changed, one is new and one is gone. To add a source, add a row to `KINDS`: with the
+options of its node in the data web, or with a function of `files.py`.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-from hashlib import md5
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from tests.injector.sites import ScriptedReply
-from tests.support.sitemap_sites import dump_at, index, urlset
+from rdfcrawl.dataweb.config import NodeKind
+from rdfcrawl.dataweb.nodes.base import to_ntriples
+from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
+from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
+from rdfcrawl.dataweb.nodes.portal import PortalOptions
+from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
+from rdfcrawl.dataweb.nodes.semantic import DatasetWay, SemanticOptions
+from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
+from tests.injector import files
+from tests.injector.judging import grouped, quads_of
 
-Triple = tuple[str, str, str]
-Truth = dict[str, frozenset[Triple]]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
-_SAYS: Final = "urn:x:says"
-_VOID: Final = "http://rdfs.org/ns/void#"
-_TREE: Final = "https://w3id.org/tree#"
-_DCAT: Final = "http://www.w3.org/ns/dcat#"
-
-
-def said(subject: str, version: int, n: int = 1) -> frozenset[Triple]:
-    """Return the statements of a document in a version."""
-    return frozenset(
-        (f"{subject}#{k}" if k else subject, _SAYS, f'"{version}-{k}"')
-        for k in range(n)
-    )
+    from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
+    from rdfcrawl.dataweb.nodes.site import ChangingSite, SiteOptions
+    from tests.injector.judging import Truth
 
 
-def n_triples(triples: frozenset[Triple]) -> bytes:
-    """Return statements as N-Triples, which is Turtle, too."""
-    rows = (
-        f"<{s}> <{p}> {o if o.startswith(chr(34)) else f'<{o}>'} .\n"
-        for s, p, o in sorted(triples)
-    )
-    return "".join(rows).encode()
-
-
-def rdf_xml(triples: frozenset[Triple]) -> bytes:
-    """Return statements as RDF/XML."""
-    rows = "".join(
-        f'<rdf:Description rdf:about="{s}"><x:says>{json.loads(o)}</x:says>'
-        "</rdf:Description>\n"
-        for s, _, o in sorted(triples)
-    )
-    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-    return f'<rdf:RDF xmlns:rdf="{rdf}" xmlns:x="urn:x:">\n{rows}</rdf:RDF>'.encode()
-
-
-def json_ld(triples: frozenset[Triple]) -> bytes:
-    """Return statements as JSON-LD."""
-    nodes = [{"@id": s, p: json.loads(o)} for s, p, o in sorted(triples)]
-    return json.dumps(nodes, indent=1).encode()
-
-
-def rdfa(triples: frozenset[Triple]) -> bytes:
-    """Return statements as a page with RDFa."""
-    rows = "".join(
-        f'<p about="{s}" property="{p}">{json.loads(o)}</p>\n'
-        for s, p, o in sorted(triples)
-    )
-    return f"<!DOCTYPE html><html><body>{rows}</body></html>".encode()
-
-
-def entry(url: str, version: int) -> str:
-    """Return the entry of a page that changed in a version."""
-    return f"<loc>{url}</loc><lastmod>2024-01-0{version}</lastmod>"
-
-
+@dataclass(frozen=True)
 class SourceKind:
     """A kind of source.
 
     Attributes:
         name: for messages.
-        spider: that crawls it.
-        argument: of the spider, for the sites; with `seed`, which is a target.
+        options: of its node in the data web, or what files it has.
+        n_requests: that differ, in each later run at least.
+        argument: of the spider, for the sites; with `seed`, a target.
+        changes: arguments of `change` of a node of the data web.
+        is_by_graph: the truth of files is compared graph by graph, not by subject.
+        has_links: see `Chain`.
+        is_variant: only `python -m tests.injector` tries it.
     """
 
-    name: ClassVar[str]
-    spider: ClassVar[str] = "sitemap"
-    argument: ClassVar[str] = "sites"
-    seed: ClassVar[str] = "/"
+    name: str
+    options: SiteOptions[Any] | Callable[[str, int], files.Files]
+    n_requests: int
+    argument: str = "sites"
+    seed: str = "/"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    is_by_graph: bool = True
+    has_links: bool = False
+    is_variant: bool = False
 
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """Return the right responses by target."""
-        raise NotImplementedError
+    @property
+    def group(self) -> int:
+        """The term that its truth is grouped by: 3 is the graph, 0 the subject."""
+        return 3 if self.is_by_graph and callable(self.options) else 0
 
-    def answer(self, origin: str, version: int, target: str) -> ScriptedReply | None:
-        """Return the right response for a target; None if it is missing (404)."""
-        return self.answers(origin, version).get(target)
+    @property
+    def node_kind(self) -> NodeKind:
+        """The kind of its node."""
+        return NodeKind.SITEMAP if callable(self.options) else self.options.kind
 
-    def truth(self, origin: str, version: int) -> Truth:
-        """Return the statements of each graph with data."""
-        raise NotImplementedError
+    def make(self, plan: NodePlan, version: int) -> WebNode:
+        """Return the node in a version."""
+        if callable(self.options):
+            return files.FileNode(plan, self.options(plan.origin, version), version)
+        node: WebNode = self.options.build(plan)
+        for _ in range(1, version):
+            cast("ChangingSite", node).change(**self.changes)
+        return node
 
-    def targets(self) -> list[str]:
-        """Return the targets that are answered with faults, one at a time."""
-        return list(self.answers("", 1) | self.answers("", 2))
-
-
-def _robots(origin: str, *sitemaps: str) -> ScriptedReply:
-    lines = "".join(f"Sitemap: {origin}{sitemap}\n" for sitemap in sitemaps)
-    return ScriptedReply(body=lines.encode(), media_type="text/plain", version=1)
-
-
-def _xml(body: bytes) -> ScriptedReply:
-    return ScriptedReply(body=body, media_type="application/xml")
-
-
-class SitemapPages(SourceKind):
-    """A sitemap of pages in several formats."""
-
-    name = "pages"
-    _formats: ClassVar = {
-        "/turtle": (n_triples, "text/turtle"),
-        "/xml": (rdf_xml, "application/rdf+xml"),
-        "/json": (json_ld, "application/ld+json"),
-        "/rdfa": (rdfa, "text/html"),
-    }
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        truth = self.truth(origin, version)
-        found = {"/robots.txt": _robots(origin, "/sitemap.xml")}
-        rows = [entry(f"{origin}{path}", version) for path in self._formats]
-        rows += [entry(url, version) for url in truth if url.endswith(("old", "new"))]
-        found["/sitemap.xml"] = _xml(urlset(rows))
-        for path, (write, media_type) in self._formats.items():
-            body = write(truth[f"{origin}{path}"])
-            found[path] = ScriptedReply(body=body, media_type=media_type)
-        extra = "/old" if version == 1 else "/new"
-        found[extra] = ScriptedReply(body=n_triples(truth[f"{origin}{extra}"]))
-        return found
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        paths = [*self._formats, "/old" if version == 1 else "/new"]
-        return {f"{origin}{x}": said(f"{origin}{x}", version, 4) for x in paths}
+    def truth_of(self, node: WebNode) -> Truth:
+        """Return the truth of a node."""
+        if isinstance(node, files.FileNode):
+            truth = node.truth()
+            quads = [(*x, graph) for graph, triples in truth.items() for x in triples]
+        else:
+            quads = quads_of(to_ntriples(node.iter_truth()))
+        return grouped(quads, self.group)
 
 
-class SitemapIndex(SourceKind):
-    """An index of two sitemaps."""
-
-    name = "index"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        found = {"/robots.txt": _robots(origin, "/index.xml")}
-        parts = ("/one.xml", "/two.xml")
-        found["/index.xml"] = _xml(index(f"<loc>{origin}{x}</loc>" for x in parts))
-        truth = self.truth(origin, version)
-        for part in parts:
-            urls = [url for url in truth if f"{part[1:4]}/" in url]
-            found[part] = _xml(urlset(entry(url, version) for url in urls))
-        for url, triples in truth.items():
-            found[url.removeprefix(origin)] = ScriptedReply(body=n_triples(triples))
-        return found
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        paths = ("/one/a", "/two/b", "/two/old" if version == 1 else "/two/new")
-        return {f"{origin}{x}": said(f"{origin}{x}", version, 2) for x in paths}
+_PORTAL: Final[dict[str, Any]] = {
+    "argument": "portals",
+    "changes": {"changed": 2, "deleted": 1, "created": 1},
+}
+# By this seed, no resource is moved.
+_SYNC: Final[dict[str, Any]] = {
+    "argument": "sources",
+    "changes": {"n": 4, "seed": 78},
+}
+_LINKS: Final[dict[str, Any]] = {"argument": "seeds", "has_links": True}
 
 
-class FeedPages(SourceKind):
-    """An Atom feed in place of a sitemap."""
-
-    name = "feed"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        truth = self.truth(origin, version)
-        rows = "".join(
-            f'<entry><link href="{url}"/><updated>2024-01-0{version}T00:00:00Z'
-            "</updated></entry>"
-            for url in truth
-        )
-        feed = f'<feed xmlns="http://www.w3.org/2005/Atom">{rows}</feed>'.encode()
-        return {
-            "/robots.txt": _robots(origin, "/feed"),
-            "/feed": ScriptedReply(body=feed, media_type="application/atom+xml"),
-            **{
-                url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
-                for url, triples in truth.items()
-            },
-        }
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        paths = ("/a", "/b", "/old" if version == 1 else "/new")
-        return {f"{origin}{x}": said(f"{origin}{x}", version, 2) for x in paths}
+def _dataset(*ways: DatasetWay, n_uris: int = 5, **options: Any) -> SemanticOptions:
+    return SemanticOptions(n_uris=n_uris, ways=ways, n_samples=0, **options)
 
 
-class DumpFiles(SourceKind):
-    """Datasets of a Semantic Sitemap, with dumps of several forms."""
-
-    name = "dumps"
-    _forms: ClassVar = {
-        "/d/nt": ("application/n-triples", n_triples),
-        "/d/xml": ("application/rdf+xml", rdf_xml),
-        "/parts/1": ("text/turtle", n_triples),
-        "/parts/2": ("text/turtle", n_triples),
-    }
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        found = {"/robots.txt": _robots(origin, "/sitemap.xml")}
-        groups = [["/d/nt"], ["/d/xml"], ["/parts/1", "/parts/2"]]
-        datasets = "".join(
-            f"<sc:dataset><sc:datasetURI>{origin}/set{n}</sc:datasetURI>"
-            f"{''.join(dump_at(origin + x) for x in group)}</sc:dataset>"
-            for n, group in enumerate(groups)
-        )
-        found["/sitemap.xml"] = _xml(urlset([], datasets))
-        truth = self.truth(origin, version)
-        for path, (media_type, write) in self._forms.items():
-            body = write(truth[f"{origin}{path}"])
-            found[path] = ScriptedReply(body=body, media_type=media_type)
-        return found
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        return {f"{origin}{x}": said(f"{origin}{x}", version, 30) for x in self._forms}
+def _portal(**options: Any) -> PortalOptions:
+    return PortalOptions(n_datasets=4, rdf_every=1, **options)
 
 
-class PackedDump(SourceKind):
-    """A dataset with a compressed dump, which is read in a process of its own."""
-
-    name = "packed"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        ((url, triples),) = self.truth(origin, version).items()
-        sets = f"<sc:dataset><sc:datasetURI>{origin}/set</sc:datasetURI>{dump_at(url)}"
-        body = gzip.compress(n_triples(triples), mtime=0)
-        return {
-            "/robots.txt": _robots(origin, "/sitemap.xml"),
-            "/sitemap.xml": _xml(urlset([], f"{sets}</sc:dataset>")),
-            "/gz": ScriptedReply(body=body, media_type="application/gzip"),
-        }
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        return {f"{origin}/gz": said(f"{origin}/gz", version, 30)}
-
-    def targets(self) -> list[str]:
-        """See `SourceKind`; `DumpFiles` has the others."""
-        return ["/gz"]
+def _sync(**options: Any) -> ResourceSyncOptions:
+    return ResourceSyncOptions(n_resources=8, **options)
 
 
-class DescribedDumps(SourceKind):
-    """Datasets that the VoID and DCAT of a site describe."""
-
-    name = "void"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        truth = self.truth(origin, version)
-        found = {
-            "/robots.txt": _robots(origin, "/sitemap.xml"),
-            "/sitemap.xml": _xml(urlset([entry(f"{origin}/page", 1)])),
-        }
-        for url, triples in truth.items():
-            found[url.removeprefix(origin)] = ScriptedReply(body=n_triples(triples))
-        return found
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        rdf_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-        void = {
-            (f"{origin}/set", rdf_type, f"{_VOID}Dataset"),
-            (f"{origin}/set", f"{_VOID}dataDump", f"{origin}/one.nt"),
-            (f"{origin}/other", rdf_type, f"{_DCAT}Dataset"),
-            (f"{origin}/other", f"{_DCAT}distribution", f"{origin}/other#nt"),
-            (f"{origin}/other#nt", f"{_DCAT}downloadURL", f"{origin}/two.nt"),
-        }
-        files = {
-            f"{origin}/{x}": said(f"{origin}/{x}", version, 30)
-            for x in ("one.nt", "two.nt")
-        }
-        return {
-            f"{origin}/page": said(f"{origin}/page", 1),
-            f"{origin}/.well-known/void": frozenset(void),
-            **files,
-        }
+def _pages(style: PagingStyle) -> PagedOptions:
+    return PagedOptions(n_members=9, page_size=4, styles=(style,))
 
 
-class TreePages(SourceKind):
-    """A collection of three pages (TREE), of which the last one grows."""
-
-    name = "tree"
-    spider = "linkeddata"
-    argument = "seeds"
-    seed = "/c1"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        truth = self.truth(origin, version)
-        return {
-            url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
-            for url, triples in truth.items()
-        }
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        pages = [f"{origin}/c{n}" for n in range(1, 4)]
-        truth: Truth = {}
-        for page, following in zip(pages, [*pages[1:], ""], strict=True):
-            member = (f"{origin}/all", f"{_TREE}member", f"{page}#1")
-            links = {(f"{origin}/all", f"{_TREE}view", pages[0]), member}
-            if following:
-                links.add((page, f"{_TREE}relation", f"{page}#next"))
-                links.add((f"{page}#next", f"{_TREE}node", following))
-            truth[page] = said(page, version, 3) | links
-        return truth
-
-
-class ResourceList(SourceKind):
-    """A source of ResourceSync with a list of resources."""
-
-    name = "resourcesync"
-    spider = "resourcesync"
-    argument = "sources"
-
-    def answers(self, origin: str, version: int) -> dict[str, ScriptedReply]:
-        """See `SourceKind`."""
-        found = {
-            url.removeprefix(origin): ScriptedReply(body=n_triples(triples))
-            for url, triples in self.truth(origin, version).items()
-        }
-        rows = "".join(
-            f"<url><loc>{origin}{target}</loc><lastmod>2024-01-0{version}</lastmod>"
-            f'<rs:md hash="md5:{md5(answer.body).hexdigest()}"'
-            f' length="{len(answer.body)}"/></url>'
-            for target, answer in found.items()
-        )
-        lists = {
-            "/.well-known/resourcesync": ("description", "/capabilities.xml"),
-            "/capabilities.xml": ("capabilitylist", "/resources.xml"),
-        }
-        for target, (capability, child) in lists.items():
-            below = "resourcelist" if child == "/resources.xml" else "capabilitylist"
-            row = f'<url><loc>{origin}{child}</loc><rs:md capability="{below}"/></url>'
-            found[target] = _xml(_listing(capability, row))
-        found["/resources.xml"] = _xml(_listing("resourcelist", rows, version))
-        return found
-
-    def truth(self, origin: str, version: int) -> Truth:
-        """See `SourceKind`."""
-        paths = ("/a", "/b", "/old" if version == 1 else "/new")
-        return {f"{origin}{x}": said(f"{origin}{x}", version, 4) for x in paths}
-
-
-def _listing(capability: str, rows: str, version: int = 1) -> bytes:
-    names = (
-        'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-        ' xmlns:rs="http://www.openarchives.org/rs/terms/"'
-    )
-    at = f' at="2024-01-0{version}T00:00:00Z"' if capability == "resourcelist" else ""
-    mark = f'<rs:md capability="{capability}"{at}/>'
-    return f"<urlset {names}>{mark}{rows}</urlset>".encode()
-
+_NO_API: Final[dict[str, Any]] = {"search": "refused", "lists": False}
+_SECOND: Final = DatasetNames.SECOND
+_IN_PARTS: Final = (DatasetWay.FRAGMENTS, DatasetWay.DUMP)
 
 KINDS: Final = (
-    SitemapPages,
-    SitemapIndex,
-    FeedPages,
-    DumpFiles,
-    PackedDump,
-    DescribedDumps,
+    SourceKind("pages", files.pages, 8),
+    SourceKind("index", files.sitemap_index, 8),
+    SourceKind("feed", files.feed, 6),
+    SourceKind("dumps", files.dumps, 6),
+    SourceKind("packed", files.packed_dump, 3),
+    SourceKind("archives", files.archives, 5),
+    SourceKind("mirrors", files.mirrors, 4, is_by_graph=False),
+    SourceKind("void", files.described_dumps, 5),
+    SourceKind("list", files.resource_list, 7, "sources"),
+    SourceKind("dataset", _dataset(DatasetWay.DUMP), 3, is_variant=True),
+    SourceKind("fragments", _dataset(DatasetWay.FRAGMENTS), 5, is_variant=True),
+    SourceKind("parts", _dataset(*_IN_PARTS, n_uris=9, names=_SECOND), 5),
+    SourceKind("dataset endpoint", _dataset(DatasetWay.SPARQL), 8, is_variant=True),
+    SourceKind("ways", SemanticOptions(n_uris=4), 6),
+    SourceKind("portal", _portal(), 7, **_PORTAL),
+    SourceKind("portal list", _portal(search="refused"), 8, is_variant=True, **_PORTAL),
+    SourceKind("portal pages", _portal(**_NO_API), 8, is_variant=True, **_PORTAL),
+    SourceKind("endpoint", EndpointOptions(n_triples=60), 10, "endpoints", "/sparql"),
+    SourceKind("dump", _sync(has_lists=False), 4, **_SYNC),
+    SourceKind("changes", _sync(has_dumps=False), 4, **_SYNC),
+    SourceKind(
+        "indexes",
+        _sync(has_dumps=False, list_size=4, found_by=("html",)),
+        *(7, "sources"),
+        changes=_SYNC["changes"],
+        is_variant=True,
+    ),
+    # -- by links ----------------------------------------------------------------------
+    SourceKind("links", files.linked_pages, 4, **_LINKS),
+    SourceKind("slices", files.sliced_dump, 3, has_links=True),
+    SourceKind("tree", files.tree, 3, seed="/c1", **_LINKS),
+    SourceKind("ldes", _pages(PagingStyle.LDES), 2, seed="/ldes", **_LINKS),
+    *(
+        SourceKind(style, _pages(style), 4, seed=f"/{style}", is_variant=True, **_LINKS)
+        for style in (PagingStyle.HYDRA, PagingStyle.HYDRA_OLD, PagingStyle.LINK)
+    ),
+    SourceKind(
+        *("search tree", _pages(PagingStyle.TREE), 4),
+        seed="/tree",
+        is_variant=True,
+        **_LINKS,
+    ),
 )
-OTHERS: Final = (TreePages, ResourceList)

@@ -2,125 +2,77 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field, replace
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import md5
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse, text_response
+from rdfcrawl.dataweb.nodes.base import NodePlan
 from tests.conftest import RawServers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
+    from rdfcrawl.dataweb.nodes.base import WebNode
     from tests.conftest import RawRequest, RawServer, Step
+    from tests.injector.judging import Truth
     from tests.injector.kinds import SourceKind
     from tests.support.crawl_webs import Loopback
 
 _STALL_SECS: Final = 30.0  # longer than the crawls wait
 _PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedReply:
-    """The right response for one target in one version of a site."""
-
-    body: bytes
-    media_type: str = "text/turtle"
-    status: str = "200 OK"
-    version: int = 0
-    has_validators: bool = True
-
-    def head(self, n_bytes: int | None = None) -> bytes:
-        """Return the header, by default with the length of the body."""
-        fields = {"Content-Length": str(len(self.body) if n_bytes is None else n_bytes)}
-        if self.media_type:
-            fields["Content-Type"] = self.media_type
-        if self.has_validators and self.status.startswith("200"):
-            fields["ETag"] = self.etag
-            fields["Last-Modified"] = f"Mon, 0{self.version} Jan 2024 00:00:00 GMT"
-        rows = "".join(f"{name}: {text}\r\n" for name, text in fields.items())
-        return f"HTTP/1.1 {self.status}\r\n{rows}\r\n".encode()
-
-    @property
-    def etag(self) -> str:
-        """The entity tag."""
-        return f'"{hashlib.sha256(self.body).hexdigest()[:8]}"'
-
-    def reply(self) -> bytes:
-        """Return the complete response."""
-        return self.head() + self.body
-
+_CONDITIONS: Final = ("if-none-match", "if-modified-since", "range", "if-range")
 
 # From the right response, and that of the version before.
-Inject: TypeAlias = "Callable[[ScriptedReply, ScriptedReply], bytes | Sequence[Step]]"
+Inject: TypeAlias = "Callable[[NodeResponse, NodeResponse], bytes | Sequence[Step]]"
+
+
+def _altered(response: NodeResponse, body: bytes, media_type: str = "") -> bytes:
+    """Return a response with another body, and the length that fits."""
+    head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % len(body), response.head)
+    if media_type:
+        head = re.sub(
+            rb"(?i)(content-type: )[^\r]+", rb"\g<1>" + media_type.encode(), head
+        )
+    return head + body
+
+
+def _half(response: NodeResponse) -> bytes:
+    """Return half of a body, which does not end between two statements."""
+    return response.body[: len(response.body) // 2].rstrip(b"< .\n")[:-1]
 
 
 def _failing(status: str) -> Inject:
-    def reply(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
-        return RawServers.response(b"no", "text/plain", status=status)
-
-    return reply
+    return lambda _, __: RawServers.response(b"no", "text/plain", status=status)
 
 
-def _page(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
-    return RawServers.response(_PAGE, "text/html")
+def _broken_off(response: NodeResponse, _: NodeResponse) -> bytes:
+    return _altered(response, _half(response) + b"\n<p>Error 500: no memory</p>\n")
 
 
-def _empty(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    return replace(answer, body=b"").reply()
-
-
-def _cut(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    return [answer.head(), answer.body[: len(answer.body) // 2], None]
-
-
-def _cut_before(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    """Return a file that was cut before it was served."""
-    return replace(answer, body=answer.body[: len(answer.body) // 2]).reply()
-
-
-def _broken_off(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    half = answer.body[: len(answer.body) // 2]
-    return replace(answer, body=half + b"\n<p>Error 500: no memory</p>\n").reply()
-
-
-def _slow(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    return [answer.head(), answer.body[: len(answer.body) // 2], _STALL_SECS]
-
-
-def _wrong_type(answer: ScriptedReply, _: ScriptedReply) -> bytes | Sequence[Step]:
-    return replace(answer, media_type="image/png").reply()
-
-
-def _old(_: ScriptedReply, before: ScriptedReply) -> bytes | Sequence[Step]:
-    return before.reply()
-
-
-def _moved(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
-    return RawServers.redirect("/login", "302 Found")
-
-
-def _elsewhere(_: ScriptedReply, __: ScriptedReply) -> bytes | Sequence[Step]:
-    """Redirect to a host that does not respond."""
-    return RawServers.redirect("http://127.100.0.1:9/sorry", "302 Found")
-
-
+# "cut before": a file that was cut before it was served;
+# "elsewhere": a redirect to a host that does not respond.
 FAULTS: Final[Mapping[str, Inject]] = {
     "503": _failing("503 Busy"),
     "429": _failing("429 Too Many"),
     "500": _failing("500 Oops"),
     "403": _failing("403 Forbidden"),
-    "page": _page,
-    "empty": _empty,
-    "cut": _cut,
-    "cut before": _cut_before,
+    "page": lambda _, __: RawServers.response(_PAGE, "text/html"),
+    "empty": lambda right, _: _altered(right, b""),
+    "cut": lambda right, _: [right.head, _half(right), None],
+    "cut before": lambda right, _: _altered(right, _half(right)),
     "broken off": _broken_off,
     "closed": lambda _, __: [None],
-    "slow": _slow,
-    "wrong type": _wrong_type,
-    "old": _old,
-    "login": _moved,
-    "elsewhere": _elsewhere,
+    "slow": lambda right, _: [right.head, _half(right), _STALL_SECS],
+    "wrong type": lambda right, _: _altered(right, right.body, "image/png"),
+    "old": lambda _, before: before.head + before.body,
+    "login": lambda _, __: RawServers.redirect("/login", "302 Found"),
+    "elsewhere": lambda _, __: RawServers.redirect(
+        "http://127.100.0.1:9/sorry", "302 Found"
+    ),
 }
 
 
@@ -130,18 +82,23 @@ class InjectedSite:
 
     Attributes:
         version: that it serves now.
-        target: whose request is answered with the fault; empty: none.
-        is_faulty: it answers with the fault now.
+        fault: with which it answers now; empty: with none.
+        nth: of the requests of a run that differ, from 0, which gets the fault.
+        seen: these requests, in their order.
+        n_faults: responses with the fault in this run.
+        told: of the fault of the last run, if this one has none.
         on_fault: called at each of these responses.
     """
 
     kind: SourceKind
     loopback: Loopback
     host: str
-    target: str = ""
+    version: int = 0
     fault: str = ""
-    version: int = 1
-    is_faulty: bool = False
+    nth: int = 0
+    seen: dict[str, int] = field(default_factory=dict)
+    n_faults: int = 0
+    told: str = ""
     on_fault: Callable[[], object] = lambda: None
     server: RawServer = field(init=False)
 
@@ -149,27 +106,61 @@ class InjectedSite:
         """Start the server."""
         self.server = self.loopback({"*": self._reply}, host=self.host)
         self.origin = self.server.url("")
+        self.node: Callable[[int], WebNode] = lru_cache(3)(self._node)
+        self.truth: Callable[[int], Truth] = lru_cache(None)(self._truth)
 
-    def answer(self, version: int, target: str) -> ScriptedReply:
-        """Return the right response of a version."""
-        answer = self.kind.answer(self.origin, version, target)
-        if answer is None:
-            return ScriptedReply(body=b"none", media_type="text/plain", status="404 No")
-        return answer if answer.version else replace(answer, version=version)
+    def begin(self, *, version: int, fault: str = "", nth: int = 0) -> None:
+        """Serve a version in the run that begins now, with a fault."""
+        self.told = "" if fault else repr(self)
+        self.version, self.fault, self.nth = version, fault, nth
+        self.seen, self.n_faults = {}, 0
 
-    def _reply(self, request: RawRequest) -> bytes | list[Step]:
+    def _node(self, version: int) -> WebNode:
+        plan = NodePlan(
+            index=0,
+            kind=self.kind.node_kind,
+            address=self.server.host,
+            port=self.server.port,
+            access_uri=self.origin + self.kind.seed,
+        )
+        return self.kind.make(plan, version)
+
+    def _truth(self, version: int) -> Truth:
+        return self.kind.truth_of(self.node(version)) if version else {}
+
+    def _reply(self, request: RawRequest) -> bytes | Sequence[Step]:
         if request.target == "/login":
             return RawServers.response(_PAGE, "text/html")
-        answer = self.answer(self.version, request.target)
-        if self.is_faulty and request.target.partition("?")[0] == self.target:
-            self.on_fault()
-            before = self.answer(max(1, self.version - 1), request.target)
-            reply = FAULTS[self.fault](answer, before)
-            return reply if isinstance(reply, bytes) else list(reply)
-        if request.headers.get("if-none-match") == answer.etag:
-            return b"HTTP/1.1 304 Same\r\n\r\n"
-        return answer.reply()
+        key = request.target + md5(request.body).hexdigest()
+        place = self.seen.setdefault(key, len(self.seen))
+        if not self.fault or place != self.nth:
+            response = self._respond(request, self.version, {})
+            return response.head + response.body
+        self.n_faults += 1
+        self.on_fault()
+        without = dict.fromkeys(_CONDITIONS, "")
+        right = self._respond(request, self.version, without)
+        before = self._respond(request, max(1, self.version - 1), without)
+        return FAULTS[self.fault](right, before)
+
+    def _respond(
+        self, request: RawRequest, version: int, changes: Mapping[str, str]
+    ) -> NodeResponse:
+        fields = {**request.headers, **changes}
+        given = NodeRequest(
+            request.method,
+            request.target,
+            fields.get("accept", ""),
+            fields.get("content-type", ""),
+            request.body,
+            {name: text for name, text in fields.items() if text},
+        )
+        try:
+            return self.node(version).respond(given)
+        except ValueError as error:
+            return text_response(400, str(error))
 
     def __repr__(self) -> str:
-        """Return kind, target and fault."""
-        return f"{self.kind.name} {self.target} {self.fault} {self.host}"
+        """Return kind, fault and the request that gets it."""
+        target = next((x for x, n in self.seen.items() if n == self.nth), "")[:-32]
+        return f"{self.kind.name} {self.fault!r} at {self.nth} {target} {self.host}"

@@ -62,7 +62,7 @@ SCRIPT = """
 """
 TRIG = b"""@prefix : <urn:x:> . :a :p :b . <#g> { :a :p :c , :d }"""
 TURTLE = b"""@prefix foaf: <http://xmlns.com/foaf/0.1/> .
-<#ann> foaf:knows [ foaf:name "Bob"@en ] ; foaf:age 30 ."""
+<#ann> foaf:knows [ foaf:name "Bob"@en ] ; foaf:age 30 ; foaf:nick "x"@ar--rtl ."""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,7 @@ def test_document_and_store_are_graphs(project: Project, site: RawServer) -> Non
     (item,) = [each for each in project.feed("names.jl") if "names" in each]
     assert (item["names"], item["graph"]) == (["Bob"], url)
     assert "foaf:name" in item["turtle"]
+    assert '"x"^^<https://www.w3.org/ns/i18n#ar_rtl>' in item["turtle"]
     project.write("stored.py", SCRIPT)
     done = project.installed.run(f"{project.name}.stored", folder=project.folder)
     assert done.code == 0, done.stderr

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
 
@@ -12,9 +14,11 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.tasks import DumpPart
     from rdfcrawl.frontier.queue.tables import StateStore
-    from rdfcrawl.sources.harvest.known_datasets import KnownDataset
+    from rdfcrawl.sources.harvest.known_datasets import KnownDataset, KnownDatasets
 
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
+_DROPPED: Final = "dropped"  # of a document: dataset and file -> run
+_READ: Final = "read parts"  # of a dataset: the first mirror of each part
 
 
 class DatasetFiles:
@@ -24,8 +28,8 @@ class DatasetFiles:
     withdrawn, without a request.
     """
 
-    def __init__(self, store: StateStore, fetches: PageFetches) -> None:
-        self._store, self._fetches = store, fetches
+    def __init__(self, store: StateStore, fetches: PageFetches, run: int) -> None:
+        self._store, self._fetches, self._run = store, fetches, run
 
     async def add(self, owned: Iterable[tuple[str, str]]) -> None:
         """Note datasets and the URLs of their files."""
@@ -44,6 +48,34 @@ class DatasetFiles:
         fetches = await self._fetches.without_validators(gone)
         documents = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
         return tuple(await self._had_by(documents, most=0))
+
+    async def note(self, source: str, name: str, files: Iterable[str]) -> None:
+        """Note files that a document may drop from a dataset.
+
+        They are noted before its description changes: if a worker is killed, then the
+        document is read again, but its description is the same then.
+        """
+        entries = {f"{name} {url}": str(self._run) for url in files}
+        if entries:
+            await self._store.put(source, _DROPPED, entries)
+
+    async def drop_noted(self, source: str, datasets: KnownDatasets) -> Discovery:
+        """Withdraw the noted files that their datasets do not have any more."""
+        now, old = str(self._run), []
+        dropped: defaultdict[str, list[str]] = defaultdict(list)
+        async for place, run in self._store.entries(source, _DROPPED):
+            name, _, url = place.rpartition(" ")
+            if run == now:
+                dropped[name].append(url)
+            else:
+                old.append(place)
+        await self._store.drop(source, _DROPPED, old)
+        withdrawn: list[str] = []
+        for name, urls in dropped.items():
+            known = await datasets.known(name)
+            kept = set(known.urls_of_files) if known else set()
+            withdrawn += await self.drop(name, [x for x in urls if x not in kept])
+        return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
     async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
         """Withdraw the former URL of a file that now redirects elsewhere.
@@ -68,8 +100,10 @@ class DatasetFiles:
         Files that another dataset has, too, stay.
         """
         way = dataset.ways[part.way]
-        is_all = len(way.parts) == 1
-        others = dataset.urls_of_files if is_all else way.parts[part.part]
+        others = [url for url in way.parts[part.part] if url != document.url]
+        if await self._has_all(dataset, part):
+            own = set(way.urls)
+            others += (x for x in dataset.urls_of_files if x not in own)
         read = {document.url, *document.record.chain, *document.response.requested}
         urls = [url for url in others if url not in read]
         if not urls:  # as usual
@@ -78,6 +112,36 @@ class DatasetFiles:
         copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
         copies = await self._had_by(copies, most=1)
         return Discovery(withdrawn=tuple(x for x in copies if x not in read))
+
+    async def _has_all(self, dataset: KnownDataset, part: DumpPart) -> bool:
+        """Note a part that is read; return whether all of them have been."""
+        parts = [mirrors[0] for mirrors in dataset.ways[part.way].parts]
+        if len(parts) == 1:
+            return True
+        await self._store.put(dataset.name, _READ, {parts[part.part]: ""})
+        return None not in await self._store.get_many(dataset.name, _READ, parts)
+
+    async def left_scopes(
+        self, dataset: KnownDataset, endpoints: Sequence[str]
+    ) -> Discovery:
+        """Withdraw what earlier runs have harvested of a dataset at its endpoints."""
+        if not endpoints:  # as usual
+            return NOTHING_FOUND
+        from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
+
+        scopes = {
+            url: " ".join(way.graphs)
+            for way in dataset.ways
+            for url in way.urls
+            if way.way is AccessMethod.SPARQL
+        }
+        withdrawn: list[str] = []
+        for url in endpoints:
+            async for key, graphs in self._store.entries(url, SCOPES):
+                if graphs == scopes.get(url):
+                    state = EndpointState(self._store, self._run, key)
+                    withdrawn += [x async for x in state.iter_left()]
+        return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
     async def _had_by(self, files: Sequence[str], *, most: int) -> list[str]:
         """Return the files that at most so many datasets have."""

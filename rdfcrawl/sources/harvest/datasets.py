@@ -26,7 +26,13 @@ from rdfcrawl.sources.access import (
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.dataset_files import SERVED, DatasetFiles
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
+from rdfcrawl.sources.harvest.discovery import (
+    FOUND,
+    NOTHING_FOUND,
+    Discovery,
+    combined,
+    found,
+)
 from rdfcrawl.sources.harvest.known_datasets import (
     DATASET,
     MAX_GRAPHS_CHARS,
@@ -70,7 +76,7 @@ class DatasetRegistry:
         self._store = session.state_store
         self._descriptions = KnownDatasets(session.state_store)
         self._fetches = PageFetches(session.state_store)
-        self.files = DatasetFiles(session.state_store, self._fetches)
+        self.files = DatasetFiles(session.state_store, self._fetches, session.run)
         self._revisit_secs = revisit_secs
 
     async def described(
@@ -138,15 +144,20 @@ class DatasetRegistry:
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
+        source, is_read = source or document.record.url, bool(source)
         before = await self.known(dataset.name) if self._session.run else None
-        dataset = await self._descriptions.add(dataset, source or document.record.url)
+        if before is not None and before.ways != dataset.ways:
+            own = set(dataset.urls_of_files)
+            others = [url for url in before.urls_of_files if url not in own]
+            await self.files.note(source, dataset.name, others)
+        dataset = await self._descriptions.add(dataset, source)
         await self._note_places(dataset, encode(dataset))
         depth = document.record.depth + 1
-        if not (source or isinstance(document.record.task, RevisitedPage)):
+        if not (is_read or isinstance(document.record.task, RevisitedPage)):
             await self._descriptions.note_for_revisits(dataset.name, depth)
         found_records = await self._take(dataset, document.record, depth)
         if before is not None and before.ways != dataset.ways:
-            found_records += await self._dropped_files(before, dataset, document)
+            found_records += await self._drop_noted(source, document)
         return found_records
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
@@ -180,40 +191,55 @@ class DatasetRegistry:
         The URLs below the prefixes of an undescribed dataset are crawled.
         """
         names = await self._descriptions.described_by(source, except_for=kept)
-        calls = (self._withdraw(name, source, document) for name in names)
-        return combined(await self._store.gather(calls))
+        calls = (self._withdraw(name, source) for name in names)
+        discovery = combined(await self._store.gather(calls))
+        return discovery + await self._drop_noted(source, document)
 
-    async def _withdraw(self, name: str, source: str, document: Document) -> Discovery:
+    async def _withdraw(self, name: str, source: str) -> Discovery:
         discovery = NOTHING_FOUND
         known = await self.known(name)
+        if known is not None:
+            await self.files.note(source, name, known.urls_of_files)
         rest = await self._descriptions.drop(name, source)
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
             discovery = await self._uncover(prefixes, name)
-            discovery += await self._dropped_files(known, None, document)
             await self._descriptions.forget(name)
         await self._descriptions.end(name, source)
         return discovery
 
-    async def _dropped_files(
-        self, before: KnownDataset, now: KnownDataset | None, document: Document
-    ) -> Discovery:
+    async def _drop_noted(self, source: str, document: Document) -> Discovery:
         """Withdraw the files that no dataset has any more, without a request.
 
         Of a description that is not read completely, the rest may name them.
         """
         if document.is_partial or any(x.reason in LOSSES for x in document.faults):
             return NOTHING_FOUND
-        kept = set(now.urls_of_files) if now else set()
-        files = [url for url in before.urls_of_files if url not in kept]
-        return Discovery(withdrawn=await self.files.drop(before.name, files))
+        return await self.files.drop_noted(source, self._descriptions)
 
-    async def replaced_by(self, document: Document, part: DumpPart) -> Discovery:
-        """Withdraw the files that a completely read part of a dataset replaces."""
-        dataset = await self.known(part.dataset) if part.run else None
+    async def replaced_by(
+        self, document: Document, part: DumpPart, kept: Collection[str]
+    ) -> Discovery:
+        """Withdraw the documents that a completely read part of a dataset replaces.
+
+        Args:
+            document: the part.
+            part: its task.
+            kept: endpoints that the operator named.
+        """
+        dataset = await self.known(part.dataset)
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
-        return await self.files.replaced_by(document, part, dataset)
+        replaced = await self.files.replaced_by(document, part, dataset)
+        ways = (x for x in dataset.ways if part.run and x.way is AccessMethod.SPARQL)
+        left = []
+        for url in {url for way in ways for url in way.urls}.difference(kept):
+            is_source = await self._store.get(
+                _CRAWL, FOUND, f"{int(Kind.SPARQL)} {url}"
+            )
+            if not is_source and await self.is_taken_otherwise(url):
+                left.append(url)
+        return replaced + await self.files.left_scopes(dataset, left)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.paging import PagingScan
     from rdfcrawl.sources.sparql.services import ServiceScan
 
+FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:

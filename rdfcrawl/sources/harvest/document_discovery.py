@@ -31,6 +31,7 @@ from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
 from rdfcrawl.sources.harvest.discovery import (
+    FOUND,
     NOTHING_FOUND,
     Discovery,
     DocumentScan,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 MAX_SOURCES: Final = 100_000
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
-_FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
 
 
 class FoundSources:
@@ -70,11 +70,11 @@ class FoundSources:
                 entries[key] = encode_record(each.record)
         if entries:
             self._noted.update(entries)
-            await self._store.put_up_to(_CRAWL, _FOUND, entries, MAX_SOURCES)
+            await self._store.put_up_to(_CRAWL, FOUND, entries, MAX_SOURCES)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the first records of all sources for this run, in batches."""
-        async for batch in self._store.batches(_CRAWL, _FOUND):
+        async for batch in self._store.batches(_CRAWL, FOUND):
             records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
             yield [self._of_run(each) for each in records if self._is_wanted(each)]
 
@@ -168,7 +168,8 @@ class DocumentDiscovery:
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
-            discovery = await self._context.datasets.replaced_by(document, task)
+            kept = self._named_endpoints
+            discovery = await self._context.datasets.replaced_by(document, task, kept)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):

@@ -87,6 +87,7 @@ class PageFetches:
         self._noted: dict[str, tuple[PageFetch, int, bool]] = {}
         self._refreshed: set[str] = set()  # of these, by `scrapy refresh`
         self._forgotten: set[str] = set()
+        self._withdrawn: set[str] = set()  # since the last flush
         self._usual = UsualPages()
 
     async def request_for(self, record: Record) -> HttpRequest | None:
@@ -180,12 +181,17 @@ class PageFetches:
             fetch = replace(fetch, etag=etag, last_modified=last_modified)
         self._noted[url] = fetch, status, is_unclear
         self._forgotten.discard(url)
+        self._withdrawn.discard(url)
         (self._refreshed.add if is_refreshed else self._refreshed.discard)(url)
 
     def forget(self, url: str) -> None:
-        """Forget the fetches of a withdrawn document, at the next flush."""
+        """Forget the fetches of a withdrawn document, at the next flush but one.
+
+        The store may be flushed already when it is deleted there. If the worker is
+        killed then, the document is withdrawn once more, if its fetches are known.
+        """
         self._noted.pop(url, None)
-        self._forgotten.add(url)
+        self._withdrawn.add(url)
 
     async def flush(self) -> None:
         """Store the noted fetches."""
@@ -210,7 +216,8 @@ class PageFetches:
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
         for site, entries in sites.items():
             await self._store.put_up_to(site, _FETCHES, entries, MAX_PAGES)
-        forgotten, self._forgotten = self._forgotten, set()
+        forgotten, self._forgotten = self._forgotten, self._withdrawn
+        self._withdrawn = set()
         for url in forgotten:
             await self._store.drop(site_of(url), _FETCHES, [_key(url)])
 

@@ -461,24 +461,25 @@ class SitemapHarvester(Harvester):
 
         A broken response or an index is requested unconditionally in the next run: the
         sitemaps in an index may change, or have failed, while the index stays
-        unchanged.
+        unchanged. After a broken response, the time of the last reading stays.
         """
         document, before = reading.document, reading.before
-        since_run = before.since_run
-        if is_complete(document, reading.log.all()):
-            if before.read_ms:
-                await self._find_absent(reading)
-            since_run = self._run
         response = document.response
+        is_read = is_complete(document, reading.log.all())
+        if is_read and before.read_ms:
+            await self._find_absent(reading)
         state = SitemapState(
             response.etag,
             response.last_modified,
             response.started_ms,
-            since_run,
+            self._run,
             document.url if document.url != document.record.url else "",
             reading.task.ping,
         )
-        if document.faults or reading.is_index or reading.foreign.has_some:
+        if not is_read:
+            read_ms, since_run = before.read_ms or state.read_ms, before.since_run
+            state = replace(state, read_ms=read_ms, since_run=since_run)
+        if not is_read or reading.is_index or reading.foreign.has_some:
             state = replace(state, etag="", last_modified="")
         await self._parts.put(reading.key, state)
         if reading.task.wants_entries:

@@ -45,7 +45,7 @@ from rdfcrawl.sources.harvest.sparql_responses import (
     response_of,
 )
 from rdfcrawl.sources.harvest.sparql_scope import plan_of
-from rdfcrawl.sources.harvest.sparql_state import EndpointState
+from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
 from rdfcrawl.sources.sparql.exchange import (
     ACCEPT_TABLE,
     SparqlFailure,
@@ -62,7 +62,6 @@ _SILENT: Final = SparqlFailure.CLOSED
 # These do not show that it is silent: another query may be easier.
 _ASKED_OTHERWISE: Final = frozenset({"probe", "graphs"})
 _LESSONS: Final = "lessons"  # note: encoded `EndpointLessons`
-_SCOPES: Final = "scopes"  # of an endpoint: key of a harvest -> its graphs
 _MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
 # RFC 9110 15.5.6, 15.5.15, 15.6.2
 _NOT_BY_METHOD: Final = frozenset({405, 414, 501})
@@ -299,7 +298,7 @@ class SparqlHarvester(Harvester):
         if read_task(record).payload is None:
             await state.begin()
             scope = {self._key_of(record): " ".join(read_task(record).graphs)}
-            await self._context.state_store.put(record.url, _SCOPES, scope)
+            await self._context.state_store.put(record.url, SCOPES, scope)
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
         if outcome.retries and step.n_tries < _MAX_TRIES:
@@ -416,7 +415,7 @@ class SparqlHarvester(Harvester):
         if not await self._state(record).is_replaced():
             return
         wanted = {" ".join(x) for x in await context.datasets.graphs_in(record.url)}
-        async for key, graphs in context.state_store.entries(record.url, _SCOPES):
+        async for key, graphs in context.state_store.entries(record.url, SCOPES):
             if key != own and graphs and graphs not in wanted:
                 left = EndpointState(context.state_store, context.run, key)
                 async for url in left.iter_left():

@@ -13,6 +13,7 @@ from rdfcrawl.sources.harvest.run_state import RunState
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
 
+SCOPES: Final = "scopes"  # of an endpoint: key of a harvest -> its graphs
 # document -> run that wrote it and number of its statements, or `gone RUN`
 _RESPONSES: Final = "answers"
 _SIZE: Final = (

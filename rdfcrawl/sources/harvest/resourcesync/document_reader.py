@@ -10,11 +10,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import FaultLog, SourceFault
+from rdfcrawl.core.errors import LOSSES, FaultLog, SourceFault
 from rdfcrawl.core.formats import Relation
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.records import Document, FollowUp, Urgency
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
-from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter, check
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
@@ -53,7 +52,8 @@ _BATCH_SIZE: Final = 200
 class StepRunner:
     """Runs the steps of one document or part of a dump.
 
-    `is_done`: the reading is complete, or continues in another record.
+    `is_done`: the reading is complete, or continues in another record. `is_last`: it is
+    the last one of the run.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class StepRunner:
         self._page, self._task, self._memory, self._writer = page, task, memory, writer
         self._done: list[StatedResource] = []
         self._wanted: dict[str, int] = {}
-        self.is_done = False
+        self.is_done = self.is_last = False
 
     async def do(
         self, begin: Callable[..., Iterator[Step]]
@@ -157,6 +157,7 @@ class StepRunner:
         parts = await memory.put_part(part)
         if not parts:
             return
+        self.is_last = True
         state, tasks = commit(await memory.state(), parts)
         if part.mode is SyncMode.AUDIT:
             async for known in memory.resources():
@@ -239,8 +240,9 @@ class DocumentReader:
             is_done = work.is_done
             heading = await asyncio.to_thread(heading_of, source, document)
             if heading and not task.cursor:
-                for about in _descriptions(heading, page):
-                    yield about
+                await _descriptions(heading, page, memory)
+            if work.is_last:  # whether or not it has read the documents that name them
+                page.queue_pages(await memory.pages_about())
             lines = describe_document(heading) if heading and not task.cursor else ()
             page.describe(document, lines)
         if not is_done:
@@ -296,15 +298,23 @@ def _unpacked(page: SyncResponse) -> ByteSource | None:
     return next(iter_unpacked(page.document, page.log), None)
 
 
-def _descriptions(heading: DocumentHeading, page: SyncResponse) -> Iterator[FollowUp]:
-    """Yield the records of pages about a source on its own host, for each run."""
-    record, run = page.record, page.context.run
-    urls = {x.url for x in links_of(heading) if x.relation is Relation.DESCRIBEDBY}
-    for url in sorted(urls):
-        if host_of(url) == host_of(page.document.url):
-            task = RevisitedPage(run)
-            about = Record(url, Kind.PAGE, record.depth + 1, record.url, task=task)
-            yield FollowUp(about, change=f"run {run}" if run else "")
+async def _descriptions(
+    heading: DocumentHeading, page: SyncResponse, memory: MirrorIndex
+) -> None:
+    """Queue the pages about a source on its own host; withdraw dropped ones.
+
+    A page is withdrawn if no document of the source names it any more.
+    """
+    document, files = page.document, page.context.datasets.files
+    links = (x.url for x in links_of(heading) if x.relation is Relation.DESCRIBEDBY)
+    urls = sorted({x for x in links if host_of(x) == host_of(document.url)})
+    page.queue_pages(urls)
+    await files.add((document.url, url) for url in urls)
+    if (page.run or urls) and not any(x.reason in LOSSES for x in page.log.all()):
+        dropped = await memory.describe(document.url, urls)
+        resources = await memory.known(dropped)
+        pages = [x for x in dropped if x not in resources or resources[x].is_gone]
+        document.withdrawn += await files.drop(document.url, pages)
 
 
 def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None:

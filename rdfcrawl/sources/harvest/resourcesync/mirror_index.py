@@ -32,10 +32,12 @@ _KNOWN: Final = "known"  # URI -> record that stored it, and `KnownResource`
 _WANTED: Final = "wanted"  # URI -> time of the latest requested version
 _OPEN: Final = "open"  # record -> run of the crawl that began it
 _OWED: Final = "owed"  # URI -> `OwedResource`
+_ABOUT: Final = "about"  # URLs of a document and a page about it -> run that dropped it
 
 _OWED_RUNS: Final = 3  # that retry failed resources
 _MAX_OWED: Final = 10_000
 _MAX_GIVEN_UP: Final = 1000
+_MAX_ABOUT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,31 @@ class MirrorIndex:
         for name in old:
             await self._store.clear(self._source, f"parts {name}")
         await self._store.drop(self._source, _BEGUN, old)
+
+    # -- pages about the source ------------------------------------------------------
+
+    async def describe(self, document: str, pages: Iterable[str]) -> list[str]:
+        """Note the pages about the source that a document names.
+
+        Return those that it named in earlier runs only.
+        """
+        named = dict.fromkeys((f"{document} {url}" for url in pages), "")
+        await self._store.put_up_to(self._source, _ABOUT, named, _MAX_ABOUT)
+        run, dropped = str(self._run), {}
+        async for name, since in self._store.entries(self._source, _ABOUT):
+            if name not in named and name.startswith(f"{document} "):
+                dropped[name] = since or run
+        old = [name for name, since in dropped.items() if since != run]
+        await self._store.drop(self._source, _ABOUT, old)
+        new = {name: run for name in dropped if name not in old}
+        if new:
+            await self._store.put(self._source, _ABOUT, new)
+        return sorted(name.partition(" ")[2] for name in new)
+
+    async def pages_about(self) -> list[str]:
+        """Return the pages that documents name, whether this run reads them or not."""
+        entries = self._store.entries(self._source, _ABOUT)
+        return sorted({x.partition(" ")[2] async for x, since in entries if not since})
 
     # -- parts of a run --------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from hashlib import blake2b
 
 from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault, passing_fault
-from rdfcrawl.core.records import Document, Urgency
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SyncSearch, SyncTask
+from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.sources.harvest.protocol import HarvestContext, next_step, read_task
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
@@ -90,6 +91,14 @@ class SyncResponse(HarvestedResponse):
                 return
         child = next_step(self.record, payload, url=url, urgency=urgency)
         self.follow_ups.append(child)
+
+    def queue_pages(self, urls: Iterable[str]) -> None:
+        """Add pages about the source, for each run."""
+        record, task = self.record, RevisitedPage(self.run)
+        change = f"run {self.run}" if self.run else ""
+        for url in urls:
+            page = Record(url, Kind.PAGE, record.depth + 1, record.url, task=task)
+            self.follow_ups.append(FollowUp(page, change=change))
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
         """Return a separate document from the response."""
