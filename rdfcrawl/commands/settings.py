@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from importlib import import_module
+from importlib.resources import files
 from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ class Command(ScrapySettingsCommand):
 
 
 def _defaults() -> dict[str, object]:
-    for module in walk_packages(rdfcrawl.__path__, "rdfcrawl."):
+    for module in walk_packages([str(files(rdfcrawl))], "rdfcrawl."):
         with suppress(ImportError):  # of an extra that is not installed
             import_module(module.name)
     return {
