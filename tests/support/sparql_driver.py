@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
-from rdfcrawl.sources.sparql.learning import learned
+from rdfcrawl.sources.sparql.outcome import learned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -52,9 +52,8 @@ from rdfcrawl.sources.sparql.exchange import (
     judge,
     query_request,
 )
-from rdfcrawl.sources.sparql.learning import learned
 from rdfcrawl.sources.sparql.lessons import EndpointLessons
-from rdfcrawl.sources.sparql.outcome import SparqlOutcome
+from rdfcrawl.sources.sparql.outcome import SparqlOutcome, learned
 from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
@@ -120,13 +119,13 @@ class SparqlHarvester(Harvester):
         After the last response come tombstones for the responses of earlier runs that
         were not replaced in this run.
         """
-        if has_moved(document):
-            yield document.harvested()
-            return
         harvest = self._harvest(document.record)
         step = _step_of(harvest, document.record)
         if isinstance(step, SparqlTask):
             step = self._requested_step(harvest, document, step)
+        if has_moved(document):
+            yield document.harvested()
+            return
         if isinstance(step, SparqlTask) and (way := await self._other_way(document)):
             outcome = SparqlOutcome(harvest.settings, retries=True)
             found = await self._take(

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rdfcrawl.core.source_tasks import SparqlTask
+from rdfcrawl.core.source_tasks import PageSize, SparqlTask
 from rdfcrawl.sources.sparql import discovery
 from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash
-from rdfcrawl.sources.sparql.lessons import (
-    EndpointLessons,
-    begun,
-    hashed,
-    is_fresh,
-    resized,
-)
+from rdfcrawl.sources.sparql.lessons import ENOUGH, EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.parts import plan_part
 
@@ -28,9 +22,9 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     lessons = out.lessons
     if task.step not in _OF_ROWS:
         return task
-    if not is_fresh(task):
-        return resized(task, lessons)
-    task = begun(hashed(task, lessons), lessons, out.settings.min_rows)
+    if not _is_fresh(task):
+        return _with_common_size(task, lessons)
+    task = _begun(_hashed(task, lessons), lessons, out.settings.min_rows)
     if task.step == "graphs" and not (task.variant or task.most):
         task = replace(task, variant=lessons.listing)
     if task.step == "whole" and not lessons.has_values:
@@ -50,3 +44,50 @@ def _is_unsortable(task: SparqlTask, lessons: EndpointLessons) -> bool:
     if task.step != "page" or task.order != "s" or lessons.can_sort:
         return False
     return can_hash(task) and not task.part.subject
+
+
+def _is_fresh(task: SparqlTask) -> bool:
+    """Return whether no row of a partition has been read."""
+    return not (task.got or task.after or task.offset or task.seen)
+
+
+def _begun(task: SparqlTask, lessons: EndpointLessons, least: int) -> SparqlTask:
+    """Return a task of a partition, or a list, with the size that others have found.
+
+    `least` is the number of rows of the smallest page.
+    """
+    is_failing = 0 < lessons.worst <= task.limit and task.step == "graphs"
+    if (lessons.is_capped or is_failing) and task.limit > lessons.most > 0:
+        task = replace(task, limit=max(least, lessons.most))
+    if task.step != "page" or not task.order:
+        return task
+    if lessons.limit and task.limit > lessons.limit:
+        return _resized(task, lessons)
+    if lessons.n_failed >= ENOUGH and not lessons.limit and task.limit > least:
+        top = task.size.top or task.limit
+        size = PageSize(top=top, worst=task.limit, wait=4, left=4)
+        return replace(task, limit=least, size=size)
+    return task
+
+
+def _with_common_size(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a later page of a partition that has failed, with the common size."""
+    is_known = lessons.limit > 0 and task.size.worst > 0 and task.fails == 0
+    if task.step != "page" or not task.order or not is_known:
+        return task
+    return _resized(task, lessons)
+
+
+def _resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    top = max(lessons.size.top, task.size.top, task.limit)
+    return replace(task, limit=lessons.limit, size=replace(lessons.size, top=top))
+
+
+def _hashed(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
+    """Return a task that would be cut by a hash that the endpoint does not refuse."""
+    part = task.part
+    if part.hash_low or part.hash_high or lessons.hashing == "md5":
+        return task
+    if not lessons.hashing:
+        return replace(task, can_hash=False)
+    return replace(task, part=replace(part, hashing=lessons.hashing))

@@ -5,13 +5,13 @@ A partition still finds its own size and order: lessons are where it begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from rdfcrawl.core.source_tasks import PageSize, SparqlTask
 
 FILL: Final = 0.9  # of a response, by graphs of unknown sizes
-_ENOUGH: Final = 2  # failures at different requests, which no chance explains
+ENOUGH: Final = 2  # failures at different requests, which no chance explains
 _MOST_TRIES: Final = 5  # of a request that is not too large, as others have shown
 
 
@@ -34,7 +34,7 @@ class EndpointLessons:
     @property
     def can_sort(self) -> bool:
         """Whether partitions can be sorted, as far as known."""
-        return self.n_least < _ENOUGH
+        return self.n_least < ENOUGH
 
     def is_proven(self, task: SparqlTask) -> bool:
         """Return whether a request is no larger than others that succeeded."""
@@ -53,50 +53,3 @@ class EndpointLessons:
         """Return whether the rows of a partition are too many for one response."""
         is_failing = 0 < self.worst <= task.want
         return task.want > self.most > 0 and (self.is_capped or is_failing)
-
-
-def is_fresh(task: SparqlTask) -> bool:
-    """Return whether no row of a partition has been read."""
-    return not (task.got or task.after or task.offset or task.seen)
-
-
-def begun(task: SparqlTask, lessons: EndpointLessons, least: int) -> SparqlTask:
-    """Return a task of a partition, or a list, with the size that others have found.
-
-    `least` is the number of rows of the smallest page.
-    """
-    is_failing = 0 < lessons.worst <= task.limit and task.step == "graphs"
-    if (lessons.is_capped or is_failing) and task.limit > lessons.most > 0:
-        task = replace(task, limit=max(least, lessons.most))
-    if task.step != "page" or not task.order:
-        return task
-    if lessons.limit and task.limit > lessons.limit:
-        return _resized(task, lessons)
-    if lessons.n_failed >= _ENOUGH and not lessons.limit and task.limit > least:
-        top = task.size.top or task.limit
-        size = PageSize(top=top, worst=task.limit, wait=4, left=4)
-        return replace(task, limit=least, size=size)
-    return task
-
-
-def resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
-    """Return a later page of a partition that has failed, with the common size."""
-    is_known = lessons.limit > 0 and task.size.worst > 0 and task.fails == 0
-    if task.step != "page" or not task.order or not is_known:
-        return task
-    return _resized(task, lessons)
-
-
-def _resized(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
-    top = max(lessons.size.top, task.size.top, task.limit)
-    return replace(task, limit=lessons.limit, size=replace(lessons.size, top=top))
-
-
-def hashed(task: SparqlTask, lessons: EndpointLessons) -> SparqlTask:
-    """Return a task that would be cut by a hash that the endpoint does not refuse."""
-    part = task.part
-    if part.hash_low or part.hash_high or lessons.hashing == "md5":
-        return task
-    if not lessons.hashing:
-        return replace(task, can_hash=False)
-    return replace(task, part=replace(part, hashing=lessons.hashing))
