@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from tests.injector.chains import Chain, start_sites
+from tests.injector.chains import CrawlChain, start_sites
 from tests.injector.kinds import KINDS, SourceKind
 from tests.injector.sites import FAULTS
 from tests.support.crawl_fixtures import Commands
@@ -69,12 +69,12 @@ class Matrix:
             chain.run_with()
         return [len(site.seen) for site in chain.sites], chain.bad
 
-    def _chain(self, kinds: Sequence[SourceKind]) -> Chain:
+    def _chain(self, kinds: Sequence[SourceKind]) -> CrawlChain:
         self._n_chains += 1
         sites = start_sites(self._loopback, kinds, f"127.{110 + self._n_chains}")
         folder = self._folder / str(self._n_chains)
         folder.mkdir()
-        return Chain(Commands(lambda: folder), sites, folder)
+        return CrawlChain(Commands(lambda: folder), sites, folder)
 
 
 def main() -> int:

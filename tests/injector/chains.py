@@ -48,7 +48,7 @@ Cell = tuple[str, int]  # a fault, and the request of a run that gets it
 
 
 @dataclass
-class Chain:
+class CrawlChain:
     """A crawl of sites, run after run.
 
     If the kinds of the sites `has_links`, then these are followed, and dumps sliced.

@@ -37,7 +37,7 @@ Triples = frozenset["Triple"]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SiteFile:
     """A file of a site.
 
     Attributes:
@@ -53,13 +53,13 @@ class File:
     is_old: bool = False
 
 
-Files = dict[str, File]
+SiteFiles = dict[str, SiteFile]
 
 
 class FileNode(WebNode):
     """Serves files, with validators; those of earlier versions are gone."""
 
-    def __init__(self, plan: NodePlan, files: Files, version: int) -> None:
+    def __init__(self, plan: NodePlan, files: SiteFiles, version: int) -> None:
         super().__init__(plan)
         self._files, self._version = files, version
 
@@ -141,24 +141,24 @@ _WRITERS: Final[Mapping[str, Callable[[Triples], bytes]]] = {
 }
 
 
-def data(url: str, triples: Triples, media_type: str = "text/turtle") -> File:
+def data(url: str, triples: Triples, media_type: str = "text/turtle") -> SiteFile:
     """Return a file of statements, which are stored in its graph."""
-    return File(_WRITERS[media_type](triples), media_type, {url: triples})
+    return SiteFile(_WRITERS[media_type](triples), media_type, {url: triples})
 
 
-def documents(origin: str, version: int, *paths: str, n: int = 2) -> Files:
+def documents(origin: str, version: int, *paths: str, n: int = 2) -> SiteFiles:
     """Return documents, and with the last path one that is in this version only."""
     names = [*paths[:-1], paths[-1].format(version)]
     return {x: data(origin + x, said(origin + x, version, n)) for x in names}
 
 
-def _listed(origin: str, name: str, body: bytes, found: Files) -> Files:
+def _listed(origin: str, name: str, body: bytes, found: SiteFiles) -> SiteFiles:
     """Return files with a sitemap, which robots.txt names."""
     kind = "application/atom+xml" if name == "/feed" else "application/xml"
     robots = f"Sitemap: {origin}{name}\n".encode()
     return {
-        "/robots.txt": File(robots, "text/plain", is_old=True),
-        name: File(body, kind),
+        "/robots.txt": SiteFile(robots, "text/plain", is_old=True),
+        name: SiteFile(body, kind),
         **found,
     }
 
@@ -171,7 +171,7 @@ def entry(url: str, version: int) -> str:
 # -- sitemaps --------------------------------------------------------------------------
 
 
-def pages(origin: str, version: int) -> Files:
+def pages(origin: str, version: int) -> SiteFiles:
     """Return a sitemap of pages in several formats."""
     found = documents(origin, version, "/turtle", "/p{}", n=4)
     for place, kind in enumerate(
@@ -183,11 +183,11 @@ def pages(origin: str, version: int) -> Files:
     return _listed(origin, "/sitemap.xml", body, found)
 
 
-def sitemap_index(origin: str, version: int) -> Files:
+def sitemap_index(origin: str, version: int) -> SiteFiles:
     """Return an index of two sitemaps."""
     found = documents(origin, version, "/one/a", "/two/b", "/two/p{}")
     parts = {
-        f"{x}.xml": File(
+        f"{x}.xml": SiteFile(
             urlset(entry(origin + y, version) for y in found if y.startswith(x)),
             "application/xml",
         )
@@ -197,7 +197,7 @@ def sitemap_index(origin: str, version: int) -> Files:
     return _listed(origin, "/index.xml", body, found | parts)
 
 
-def feed(origin: str, version: int) -> Files:
+def feed(origin: str, version: int) -> SiteFiles:
     """Return an Atom feed in place of a sitemap."""
     found = documents(origin, version, "/a", "/b", "/p{}")
     rows = "".join(
@@ -212,7 +212,7 @@ def feed(origin: str, version: int) -> Files:
 # -- datasets --------------------------------------------------------------------------
 
 
-def _datasets(origin: str, found: Files, *groups: str) -> Files:
+def _datasets(origin: str, found: SiteFiles, *groups: str) -> SiteFiles:
     """Return files with a Semantic Sitemap of datasets, each of some elements."""
     rows = "".join(
         f"<sc:dataset><sc:datasetURI>{origin}/set{n}</sc:datasetURI>{group}"
@@ -222,7 +222,7 @@ def _datasets(origin: str, found: Files, *groups: str) -> Files:
     return _listed(origin, "/sitemap.xml", urlset([], rows), found)
 
 
-def dumps(origin: str, version: int) -> Files:
+def dumps(origin: str, version: int) -> SiteFiles:
     """Return datasets with dumps of two formats, in parts, and one that is new."""
     found = documents(origin, version, "/nt", "/part1", "/part2", "/p{}", n=30)
     url = f"{origin}/xml"
@@ -232,19 +232,19 @@ def dumps(origin: str, version: int) -> Files:
     return _datasets(origin, found, parts, *alone)
 
 
-def packed_dump(origin: str, version: int) -> Files:
+def packed_dump(origin: str, version: int) -> SiteFiles:
     """Return a compressed dump, which is read in a process of its own."""
     url = f"{origin}/gz"
     found = {"/gz": data(url, said(url, version, 30), "application/gzip")}
     return _datasets(origin, found, dump_at(url))
 
 
-def mirrors(origin: str, version: int) -> Files:
+def mirrors(origin: str, version: int) -> SiteFiles:
     """Return a dataset with a dump and another one for its failure."""
     triples = said(f"{origin}/x", version, 30)
     found = {
         "/main": data(f"{origin}/main", triples),
-        "/backup": File(n_triples(triples)),
+        "/backup": SiteFile(n_triples(triples)),
     }
     places = "".join(
         f'<sc:dataDumpLocation priority="{n}">{origin}{x}</sc:dataDumpLocation>'
@@ -253,13 +253,13 @@ def mirrors(origin: str, version: int) -> Files:
     return _datasets(origin, found, places)
 
 
-def archives(origin: str, version: int) -> Files:
+def archives(origin: str, version: int) -> SiteFiles:
     """Return archives of files that are named by URIs, and quads, below prefixes."""
     found, groups = {}, []
     for name, (write, kind) in _ARCHIVES.items():
         prefix = f"{origin}{name.partition('.')[0]}/"
         graphs = {x: said(x, version, 3) for x in (f"{prefix}a", f"{prefix}{version}")}
-        found[name] = File(write(graphs), kind, graphs)
+        found[name] = SiteFile(write(graphs), kind, graphs)
         of = f"<sc:linkedDataPrefix>{prefix}</sc:linkedDataPrefix>"
         groups.append(of + dump_at(origin + name))
     return _datasets(origin, found, *groups)
@@ -300,7 +300,7 @@ _ARCHIVES: Final = {
 }
 
 
-def described_dumps(origin: str, version: int) -> Files:
+def described_dumps(origin: str, version: int) -> SiteFiles:
     """Return datasets that the VoID and DCAT of a site describe."""
     void = frozenset(
         {
@@ -319,12 +319,12 @@ def described_dumps(origin: str, version: int) -> Files:
     return _listed(origin, "/sitemap.xml", body, found)
 
 
-def sliced_dump(origin: str, version: int) -> Files:
+def sliced_dump(origin: str, version: int) -> SiteFiles:
     """Return a dump of resources, which are pages, too."""
     found = documents(origin, version, "/r/1", "/r/2", "/r/{}00", n=1)
     graphs = {url: x for file in found.values() for url, x in file.graphs.items()}
     body = n_triples(frozenset().union(*graphs.values()))
-    found["/dump.nt"] = File(body, "application/n-triples")
+    found["/dump.nt"] = SiteFile(body, "application/n-triples")
     prefix = f"<sc:linkedDataPrefix>{origin}/r/</sc:linkedDataPrefix>"
     return _datasets(origin, found, prefix + dump_at(f"{origin}/dump.nt"))
 
@@ -332,14 +332,14 @@ def sliced_dump(origin: str, version: int) -> Files:
 # -- others ----------------------------------------------------------------------------
 
 
-def linked_pages(origin: str, version: int) -> Files:
+def linked_pages(origin: str, version: int) -> SiteFiles:
     """Return pages that the front page links to."""
     found = documents(origin, version, "/a", "/b", "/p{}")
     links = frozenset((f"{origin}/", "urn:x:to", origin + x) for x in found)
     return {"/": data(f"{origin}/", links), **found}
 
 
-def tree(origin: str, version: int) -> Files:
+def tree(origin: str, version: int) -> SiteFiles:
     """Return a collection of three pages (TREE), of which the last one grows."""
     urls = [f"{origin}/c{n}" for n in range(1, 4)]
     found = {}
@@ -353,7 +353,7 @@ def tree(origin: str, version: int) -> Files:
     return found
 
 
-def resource_list(origin: str, version: int) -> Files:
+def resource_list(origin: str, version: int) -> SiteFiles:
     """Return a list of resources (ResourceSync), and the description of the set."""
     found = documents(origin, version, "/a", "/b", "/p{}", n=4)
     facts = [(origin + x, facts_of(file.body), "") for x, file in found.items()]
@@ -374,9 +374,9 @@ def resource_list(origin: str, version: int) -> Files:
         md = {"capability": capability}
         if capability == listed[0]:
             md["at"] = day
-        found[path] = File(document(md, entries, up=up), "application/xml")
+        found[path] = SiteFile(document(md, entries, up=up), "application/xml")
     link = f'<rs:ln rel="describedby" href="{about}"/>'.encode()
     body = found["/capabilities.xml"].body.replace(b"<url>", link + b"<url>", 1)
-    found["/capabilities.xml"] = File(body, "application/xml")
+    found["/capabilities.xml"] = SiteFile(body, "application/xml")
     found[f"/about{version % 2}"] = data(about, said(about, version))
     return found

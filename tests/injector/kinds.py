@@ -40,12 +40,12 @@ class SourceKind:
         argument: of the spider, for the sites; with `seed`, a target.
         changes: arguments of `change` of a node of the data web.
         is_by_graph: the truth of files is compared graph by graph, not by subject.
-        has_links: see `Chain`.
+        has_links: see `CrawlChain`.
         is_variant: only `python -m tests.injector` tries it.
     """
 
     name: str
-    options: SiteOptions[Any] | Callable[[str, int], files.Files]
+    options: SiteOptions[Any] | Callable[[str, int], files.SiteFiles]
     n_requests: int
     argument: str = "sites"
     seed: str = "/"

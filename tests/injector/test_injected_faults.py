@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.injector.chains import Chain, start_sites
+from tests.injector.chains import CrawlChain, start_sites
 from tests.injector.kinds import KINDS
 from tests.injector.sites import FAULTS
 
@@ -32,7 +32,7 @@ def test_faults_and_kills_cost_nothing(
     kinds = [x for x in KINDS if x.has_links is has_links and not x.is_variant]
     each = [kind for kind in kinds for _ in range(_SITES)]
     sites = start_sites(loopback, each, f"127.10{1 + has_links}")
-    chain = Chain(commands, sites, commands.folder())
+    chain = CrawlChain(commands, sites, commands.folder())
     faults = list(FAULTS)
     for run in range(4):
         cells = [

@@ -20,8 +20,8 @@ FIRST_STEP_MS = 1_704_067_200_000  # 2024-01-01
 DAY_MS = 86_400_000
 
 
-class Answer(NamedTuple):
-    """The response of a URL in a step.
+class PageState(NamedTuple):
+    """The content of a URL in a step.
 
     Attributes:
         links: paths of its links.
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     lists: tuple[tuple[str, int | None], ...] = ()
 
 
-class Request(NamedTuple):
+class SeenRequest(NamedTuple):
     """A request of a crawl that got a response.
 
     Attributes:
@@ -46,7 +46,7 @@ class Request(NamedTuple):
     url: str
     ms: int
     status: int
-    answer: Answer
+    answer: PageState
     is_by_ping: bool = False
 
 
@@ -68,36 +68,36 @@ class MeasuredWeb:
         self.at, self.far = (server.url for server in self.servers)
         self.step = 0
 
-    def answers(self) -> dict[str, Answer]:
+    def answers(self) -> dict[str, PageState]:
         """Return the responses of the first site in this step."""
         k = self.step
         new = tuple(f"/new/{n}" for n in range(1, k + 1))
         missing = "/gone", "/soft/1", "/soft/2"
         links = "/p/3", "/moved", "/far", "/dup", "/q?b=1&a=2", "/data", *missing, *new
         pages = {
-            "/": Answer(words("front"), "front", links),
-            "/lone": Answer(words("lone", k), "lone"),
-            "/p/0": Answer(words("dated", k), "0"),
-            "/p/1": Answer(words("still"), "1"),
-            "/p/2": Answer(words("undated", k), "2"),
-            "/p/3": Answer(words("said"), f"3 {k}"),
-            "/dup": Answer(words("still"), "dup"),
-            "/q?b=1&a=2": Answer(words("query"), "q"),
-            "/data": Answer(str(k % 2), "in any order"),
-            "/soft/1": Answer("Not found: there is no such page"),
-            "/soft/2": Answer("Not found: there is no such page"),
-            "/moved": Answer(words("still"), "1", target="/p/1"),
-            "/far": Answer(target=self.far("/x")),
-            "/new/4": Answer(words("by ping"), "4"),
-            **{path: Answer(words(path), path) for path in new},
+            "/": PageState(words("front"), "front", links),
+            "/lone": PageState(words("lone", k), "lone"),
+            "/p/0": PageState(words("dated", k), "0"),
+            "/p/1": PageState(words("still"), "1"),
+            "/p/2": PageState(words("undated", k), "2"),
+            "/p/3": PageState(words("said"), f"3 {k}"),
+            "/dup": PageState(words("still"), "dup"),
+            "/q?b=1&a=2": PageState(words("query"), "q"),
+            "/data": PageState(str(k % 2), "in any order"),
+            "/soft/1": PageState("Not found: there is no such page"),
+            "/soft/2": PageState("Not found: there is no such page"),
+            "/moved": PageState(words("still"), "1", target="/p/1"),
+            "/far": PageState(target=self.far("/x")),
+            "/new/4": PageState(words("by ping"), "4"),
+            **{path: PageState(words(path), path) for path in new},
         }
         dated = ("/p/0", k), ("/p/0", 0), ("/p/1", 0), ("/q?a=2&b=1", 0)
         late = [(path, None) for path in ("/p/0", "/p/1", "/q?a=2&b=1", "/new/4")]
         return {
             **pages,
-            "/dated.xml": Answer(lists=dated),
-            "/undated.xml": Answer(lists=(("/p/2", None),)),
-            "/late.xml": Answer(lists=tuple(late)),
+            "/dated.xml": PageState(lists=dated),
+            "/undated.xml": PageState(lists=(("/p/2", None),)),
+            "/late.xml": PageState(lists=tuple(late)),
         }
 
     def serve(self) -> None:
@@ -119,17 +119,17 @@ class MeasuredWeb:
             f"Sitemap: {self.at(f'/{x}.xml')}\n" for x in ("dated", "undated")
         )
         pages["/robots.txt"] = respond(robots.encode(), "text/plain")
-        far = self._page(Answer(words("still"), "far"))
+        far = self._page(PageState(words("still"), "far"))
         self.servers[1].pages["/x"] = respond(far, "text/html")
 
-    def _sitemap(self, answer: Answer) -> bytes:
+    def _sitemap(self, answer: PageState) -> bytes:
         return urlset(
             f"<loc>{self.at(path).replace('&', '&amp;')}</loc>"
             + ("" if day is None else f"<lastmod>2024-01-{day + 1:02}</lastmod>")
             for path, day in answer.lists
         )
 
-    def _page(self, answer: Answer) -> bytes:
+    def _page(self, answer: PageState) -> bytes:
         links = "".join(
             f'<a href="{x.replace("&", "&amp;")}">.</a>' for x in answer.links
         )
@@ -139,11 +139,11 @@ class MeasuredWeb:
             script = f'<script type="application/ld+json">{said}</script>'
         return f"<html>{script}<body>{answer.text}{links}</body></html>".encode()
 
-    def answer_of(self, url: str) -> Answer:
+    def answer_of(self, url: str) -> PageState:
         """Return the response of a URL in this step."""
         if url == self.far("/x"):
-            return Answer(words("still"), "far")
-        return self.answers().get(url.removeprefix(self.at("")), Answer())
+            return PageState(words("still"), "far")
+        return self.answers().get(url.removeprefix(self.at("")), PageState())
 
     def normal(self, path: str) -> str:
         """Return the URL of a path; the parameters of a query have an order."""
@@ -163,10 +163,10 @@ class Judge:
 
     web: MeasuredWeb
     seeds: tuple[str, ...]
-    requests: list[Request]
+    requests: list[SeenRequest]
     listed: dict[str, tuple[int, bool]] = field(default_factory=dict)
     linked: dict[str, int] = field(default_factory=dict)
-    fetches: dict[str, list[Request]] = field(default_factory=dict)
+    fetches: dict[str, list[SeenRequest]] = field(default_factory=dict)
     stated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -274,7 +274,7 @@ class Judge:
         return found
 
     @staticmethod
-    def _differs(one: Answer, other: Answer) -> bool:
+    def _differs(one: PageState, other: PageState) -> bool:
         return one._replace(target="") != other._replace(target="")
 
     def _stated(self, url: str, ms: int) -> int:

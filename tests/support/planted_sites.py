@@ -10,6 +10,7 @@ import hashlib
 import io
 import tarfile
 import zipfile
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import pyoxigraph as ox
@@ -86,7 +87,7 @@ def rdf_xml(url: str, name: str) -> bytes:
     return written
 
 
-class PlantedSite:
+class PlantedSite(ABC):
     """A site whose documents, named like the differences, have URLs of their own.
 
     Attributes:
@@ -120,9 +121,9 @@ class PlantedSite:
         """Return the URLs of the listed documents."""
         return [self.url(x) for x in self.names if x != UNLISTED[self.is_later]]
 
+    @abstractmethod
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """Return media types and contents that lead to the documents, by target."""
-        raise NotImplementedError
 
     def robots(self, sitemap: str = "/sitemap.xml") -> dict[str, tuple[str, bytes]]:
         """Return robots.txt."""

@@ -17,7 +17,7 @@ from rdfcrawl.core.records import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.report.test_report_truth import requests
 from tests.crawl.sources.test_refresh import refresh
-from tests.support.measured_web import Judge, MeasuredWeb, Request
+from tests.support.measured_web import Judge, MeasuredWeb, SeenRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class LaterRuns:
         self.commands, self.web = commands, web
         self.folder = commands.folder()
         self.seeds = web.at("/"), web.at("/lone")
-        self.requests: list[Request] = []
+        self.requests: list[SeenRequest] = []
         self.known: dict[str, tuple[Any, ...]] = {}
 
     def run(self, **arguments: str) -> CrawlResult:
@@ -59,7 +59,7 @@ class LaterRuns:
             if ms >= begin_ms and is_page:
                 is_by_ping = url.endswith("/late.xml")
                 answer = self.web.answer_of(url)
-                self.requests.append(Request(url, ms, status, answer, is_by_ping))
+                self.requests.append(SeenRequest(url, ms, status, answer, is_by_ping))
         return result
 
     def refresh(self) -> None:
