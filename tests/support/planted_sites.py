@@ -10,7 +10,6 @@ import hashlib
 import io
 import tarfile
 import zipfile
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import pyoxigraph as ox
@@ -87,7 +86,7 @@ def rdf_xml(url: str, name: str) -> bytes:
     return written
 
 
-class PlantedSite(ABC):
+class PlantedSite:
     """A site whose documents, named like the differences, have URLs of their own.
 
     Attributes:
@@ -121,9 +120,9 @@ class PlantedSite(ABC):
         """Return the URLs of the listed documents."""
         return [self.url(x) for x in self.names if x != UNLISTED[self.is_later]]
 
-    @abstractmethod
     def lists(self) -> dict[str, tuple[str, bytes]]:
         """Return media types and contents that lead to the documents, by target."""
+        return {}
 
     def robots(self, sitemap: str = "/sitemap.xml") -> dict[str, tuple[str, bytes]]:
         """Return robots.txt."""
