@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.last_copies import LastCopy
-from rdfcrawl.sources.access import AccessMethod
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.core.records import Kind
+from rdfcrawl.sources.harvest.discovery import FOUND, NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset, KnownDatasets
 
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _DROPPED: Final = "dropped"  # of a document: dataset and file -> run
 _READ: Final = "read parts"  # of a dataset: the first mirror of each part
@@ -40,13 +42,15 @@ class DatasetFiles:
         )
 
     async def drop(self, name: str, files: Sequence[str]) -> tuple[str, ...]:
-        """Drop files of a dataset; return the documents to withdraw with them.
+        """Drop files or endpoints of a dataset; return the documents to withdraw.
 
         A file was read at the URL to which it redirects. One that was never fetched has
         no document; there may be a page of that URL.
         """
         await self._store.gather(self._store.drop(url, SERVED, [name]) for url in files)
-        return await self._copies(files, most=0)
+        gone = await self._had_by(files, most=0)
+        responses = await self._store.gather(map(self.responses_of, gone))
+        return (*await self._copies(gone, most=0), *chain.from_iterable(responses))
 
     async def note(self, source: str, name: str, files: Iterable[str]) -> None:
         """Note files that a document may drop from a dataset.
@@ -72,7 +76,7 @@ class DatasetFiles:
         withdrawn: list[str] = []
         for name, urls in dropped.items():
             known = await datasets.known(name)
-            kept = set(known.urls_of_files) if known else set()
+            kept = set(known.places) if known else set()
             withdrawn += await self.drop(name, [x for x in urls if x not in kept])
         return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
@@ -137,27 +141,21 @@ class DatasetFiles:
         await self._store.put(dataset.name, _READ, {parts[part.part]: ""})
         return None not in await self._store.get_many(dataset.name, _READ, parts)
 
-    async def left_scopes(
-        self, dataset: KnownDataset, endpoints: Sequence[str]
-    ) -> Discovery:
-        """Withdraw what earlier runs have harvested of a dataset at its endpoints."""
-        if not endpoints:  # as usual
-            return NOTHING_FOUND
+    async def responses_of(self, endpoint: str, graphs: str | None = None) -> list[str]:
+        """Return the documents to withdraw of an endpoint that is no source by itself.
+
+        They are those that datasets with such graphs have had from it; None: any ones.
+        """
         from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
 
-        scopes = {
-            url: " ".join(way.graphs)
-            for way in dataset.ways
-            for url in way.urls
-            if way.way is AccessMethod.SPARQL
-        }
+        if await self._store.get(_CRAWL, FOUND, f"{int(Kind.SPARQL)} {endpoint}"):
+            return []
         withdrawn: list[str] = []
-        for url in endpoints:
-            async for key, graphs in self._store.entries(url, SCOPES):
-                if graphs == scopes.get(url):
-                    state = EndpointState(self._store, self._run, key)
-                    withdrawn += [x async for x in state.iter_left()]
-        return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
+        async for key, each in self._store.entries(endpoint, SCOPES):
+            if graphs in (each, None):
+                state = EndpointState(self._store, self._run, key)
+                withdrawn += [x async for x in state.iter_left()]
+        return withdrawn
 
     async def _copies(self, files: Sequence[str], *, most: int) -> tuple[str, ...]:
         """Return the documents of the files that at most so many datasets have."""

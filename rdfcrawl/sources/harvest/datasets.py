@@ -28,7 +28,6 @@ from rdfcrawl.sources.access import (
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.dataset_files import SERVED, DatasetFiles
 from rdfcrawl.sources.harvest.discovery import (
-    FOUND,
     NOTHING_FOUND,
     Discovery,
     combined,
@@ -148,8 +147,8 @@ class DatasetRegistry:
         source, is_read = source or document.record.url, bool(source)
         before = await self.known(dataset.name) if self._session.run else None
         if before is not None and before.ways != dataset.ways:
-            own = set(dataset.urls_of_files)
-            others = [url for url in before.urls_of_files if url not in own]
+            own = set(dataset.places)
+            others = [url for url in before.places if url not in own]
             await self.files.note(source, dataset.name, others)
         dataset = await self._descriptions.add(dataset, source)
         await self._note_places(dataset, encode(dataset))
@@ -200,7 +199,7 @@ class DatasetRegistry:
         discovery = NOTHING_FOUND
         known = await self.known(name)
         if known is not None:
-            await self.files.note(source, name, known.urls_of_files)
+            await self.files.note(source, name, known.places)
         rest = await self._descriptions.drop(name, source)
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
@@ -218,31 +217,20 @@ class DatasetRegistry:
             return NOTHING_FOUND
         return await self.files.drop_noted(source, self._descriptions)
 
-    async def replaced_by(
-        self, document: Document, part: DumpPart, kept: Collection[str]
-    ) -> Discovery:
-        """Withdraw the documents that a completely read part of a dataset replaces.
-
-        Args:
-            document: the part.
-            part: its task.
-            kept: endpoints that the operator named.
-        """
+    async def replaced_by(self, document: Document, part: DumpPart) -> Discovery:
+        """Withdraw the documents that a completely read part of a dataset replaces."""
         dataset = await self.known(part.dataset)
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
         replaced, has_all = await self.files.replaced_by(document, part, dataset)
-        if not has_all:
+        if not (has_all and part.run):
             return replaced
-        ways = (x for x in dataset.ways if part.run and x.way is AccessMethod.SPARQL)
-        left = []
-        for url in {url for way in ways for url in way.urls}.difference(kept):
-            is_source = await self._store.get(
-                _CRAWL, FOUND, f"{int(Kind.SPARQL)} {url}"
-            )
-            if not is_source and await self.is_taken_otherwise(url):
-                left.append(url)
-        return replaced + await self.files.left_scopes(dataset, left)
+        left: list[str] = []
+        for way in dataset.ways:
+            for url in way.urls if way.way is AccessMethod.SPARQL else ():
+                if await self.is_taken_otherwise(url):
+                    left += await self.files.responses_of(url, " ".join(way.graphs))
+        return replaced + Discovery(withdrawn=tuple(left))
 
     async def replaced_by_endpoint(
         self, endpoint: str, graphs: tuple[str, ...], n_statements: int

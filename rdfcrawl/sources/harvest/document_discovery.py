@@ -168,8 +168,7 @@ class DocumentDiscovery:
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
-            kept = self._named_endpoints
-            discovery = await self._context.datasets.replaced_by(document, task, kept)
+            discovery = await self._context.datasets.replaced_by(document, task)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):

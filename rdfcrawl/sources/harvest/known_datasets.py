@@ -68,6 +68,12 @@ class KnownDataset:
         files = (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
         return tuple(x for way in self.ways if way.way in files for x in way.urls)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """URLs of all files and endpoints."""
+        prefix = AccessMethod.PREFIX
+        return tuple(x for way in self.ways if way.way is not prefix for x in way.urls)
+
     def ways_at(self, endpoint: str) -> dict[int, DatasetAccess]:
         """Return the access methods by queries to an endpoint, by their indexes."""
         return {

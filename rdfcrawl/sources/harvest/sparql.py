@@ -10,7 +10,7 @@ import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import Final
@@ -40,6 +40,7 @@ from rdfcrawl.sources.harvest.protocol import (
     read_task,
 )
 from rdfcrawl.sources.harvest.sparql_responses import (
+    SparqlResult,
     failure_of,
     has_content,
     response_of,
@@ -294,8 +295,8 @@ class SparqlHarvester(Harvester):
             await self._note(record, _LESSONS, encode(more))
         if read_task(record).payload is None:
             await state.begin()
-            scope = {self._key_of(record): " ".join(read_task(record).graphs)}
-            await self._context.state_store.put(record.url, SCOPES, scope)
+            task = read_task(record)
+            await state.note_scope(record.url, task.graphs, is_named=task.is_named)
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
         if outcome.retries and step.n_tries < _MAX_TRIES:
@@ -448,21 +449,6 @@ class SparqlHarvester(Harvester):
             for link in self._context.arguments.follow.scan(chunk)
             if (host := _host(link)) is not None and host[0] not in hosts
         }
-
-
-@dataclass(slots=True)
-class SparqlResult:
-    """The result of a step: URL, faults and number of statements of its document."""
-
-    step: SparqlTask
-    url: str
-    faults: list[Fault]
-    n_quads: int = 0
-
-    @property
-    def n_data(self) -> int:
-        """Number of statements of the endpoint, but its own description."""
-        return 0 if self.step.step == "describe" else self.n_quads
 
 
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:

@@ -1,12 +1,14 @@
-"""Responses of endpoints, from documents."""
+"""Responses of endpoints in documents, and their results."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rdfcrawl.core.content import ByteSource, body_of
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document
+from rdfcrawl.core.source_tasks import SparqlTask
 from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 
 _FAILURES: Final = {
@@ -15,6 +17,21 @@ _FAILURES: Final = {
     Reason.HOST_BUSY: SparqlFailure.BUSY,
     Reason.BAD_HTTP: SparqlFailure.BROKEN,
 }
+
+
+@dataclass(slots=True)
+class SparqlResult:
+    """The result of a step: URL, faults and number of statements of its document."""
+
+    step: SparqlTask
+    url: str
+    faults: list[Fault]
+    n_quads: int = 0
+
+    @property
+    def n_data(self) -> int:
+        """Number of statements of the endpoint, but its own description."""
+        return 0 if self.step.step == "describe" else self.n_quads
 
 
 def has_content(document: Document) -> bool:

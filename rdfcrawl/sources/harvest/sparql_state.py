@@ -49,6 +49,15 @@ class EndpointState:
         """Return a value of this run."""
         return await self._store.get(self._key, self._table(_STATE), name)
 
+    async def note_scope(
+        self, endpoint: str, graphs: Iterable[str], *, is_named: bool
+    ) -> None:
+        """Note a harvest that datasets own, if the operator has not named it."""
+        if is_named:
+            await self._store.drop(endpoint, SCOPES, [self._key])
+        else:
+            await self._store.put(endpoint, SCOPES, {self._key: " ".join(graphs)})
+
     # -- tasks ---------------------------------------------------------------------
 
     async def end_task(self, task: str, n_statements: int, more: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
+VOID = "http://rdfs.org/ns/void#"
 PROTOCOL = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
 
@@ -504,6 +505,53 @@ def test_endpoint_and_dump_replace_each_other(
     site.endpoint_works = True
     assert stored(n_statements=50) == {"1", "2"}
     assert stored(fails="/2.nt", n_statements=50) == {"endpoint", "1", "2"}
+
+
+def test_endpoint_that_no_dataset_has_any_more(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If no dataset has an endpoint any more, then its statements go; others stay."""
+    names = ("gone", "moved", "dumped", "kept", "void", "named")
+    sites = {
+        name: EndpointSite(loopback, f"127.96.4.{n}") for n, name in enumerate(names, 8)
+    }
+    gone, moved, dumped, kept, void, named = sites.values()
+    for site in sites.values():
+        site.described(site.graphs[0])
+
+    def describe(predicate: str) -> None:
+        terms = f"<{void.at('/d')}> <{VOID}{predicate}> <{void.endpoint}> ."
+        void.put("/.well-known/void", terms)
+
+    def stored() -> set[str]:
+        places = ",".join(site.at("/") for site in sites.values())
+        result = commands.crawl(
+            arguments={"sites": places, "endpoints": named.endpoint, "follow": "all"},
+            spider="every-source",
+            folder=folder,
+            SPIDER_MODULES="rdfcrawl.spiders,tests.injector.spiders",
+        )
+        assert result.code == 0, result.stderr
+        latest = b"".join(x.quads for x in iter_latest(result.folder / "quads"))
+        return {
+            name
+            for name, site in sites.items()
+            if f"{site.at('/resource')}?in={site.graphs[0]}>".encode() in latest
+        }
+
+    void.sitemap("")
+    describe("sparqlEndpoint")
+    folder = commands.folder()
+    assert stored() == {*names}
+    gone.sitemap("")
+    named.sitemap("")
+    name, elsewhere = moved.at("/#0"), moved.at("/sparql?")
+    moved.sitemap(dataset(datasetURI=name, sparqlEndpointLocation=elsewhere))
+    name, dump = dumped.at("/#0"), dumped.dump("/d.nt", "urn:x:d")
+    dumped.sitemap(dataset(datasetURI=name, dataDumpLocation=dump))
+    kept.described(*kept.graphs[:2])
+    describe("nothing")
+    assert stored() == {"kept", "named"}
 
 
 def test_pages_are_fetched_when_the_graph_is_empty(
