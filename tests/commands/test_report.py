@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import Reason
 from tests.support.command_forks import scrapy
 from tests.support.url_events import (
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-T0 = 1_790_000_000_000  # 2026-09-21
 DAY_MS = 86_400_000
 SITE, OTHER = "http://a.example", "http://b.example"
 
