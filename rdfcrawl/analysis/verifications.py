@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.uri import registered_domain
 
 _FOLDER: Final = "verified"
-_MAX_BYTES: Final = 256 * 1024 * 1024
+_MAX_BYTES: Final = 16 * 1024 * 1024  # more than 50,000 sources
 
 
 class SourceKind(StrEnum):
@@ -100,6 +100,10 @@ class SourceReport:
             "requests": self.n_requests,
         }
 
+    def documents_as_json(self) -> dict[str, Any]:
+        """Return the documents that are not equal, by their name in JSON."""
+        return {"documents": [asdict(each) for each in sorted(self.documents)]}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteVerification:
@@ -124,8 +128,8 @@ class SiteVerification:
         """Whether all compared documents are equal."""
         return not any(each.documents for each in self.sources.values())
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
+    def as_json(self, *, is_brief: bool = False) -> dict[str, Any]:
+        """Return the result as JSON values; if brief, without the documents."""
         return {
             "site": self.site,
             "ended": self.ended,
@@ -136,17 +140,14 @@ class SiteVerification:
                     "kind": source.kind,
                     "name": source.name,
                     **report.numbers(),
-                    "documents": [
-                        {"url": x.url, "verdict": x.verdict, "detail": x.detail}
-                        for x in sorted(report.documents)
-                    ],
+                    **({} if is_brief else report.documents_as_json()),
                 }
                 for source, report in self.sources.items()
             ],
         }
 
     def keep(self, root: Path) -> None:
-        """Write the result to the folder of the crawl, in place of the last one.
+        """Write the numbers to the folder of the crawl, in place of the last ones.
 
         Raises:
             OSError: the disk is full, or refuses the file.
@@ -154,7 +155,7 @@ class SiteVerification:
         folder = root / _FOLDER
         folder.mkdir(exist_ok=True)
         with replacing_file(folder / f"{quote(self.site, safe='')}.json") as file:
-            json.dump(self.as_json(), file)
+            json.dump(self.as_json(is_brief=True), file)
             file.write("\n")
 
 

@@ -8,7 +8,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
 from rdfcrawl.core.console import fail
 from rdfcrawl.launch.crawls import (
-    Refusal,
+    StartFailure,
     check_name,
     check_operator,
     is_ours,
@@ -53,9 +53,9 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
         if not is_ours(spider):
             if opts.page:
                 fail(f"--page: spider {args[0]} does not use the frontier")
-            refusal = Refusal.watching()
+            failure = StartFailure.watching()
             super().run(args, opts)
-            refusal.fail_if_any()
+            failure.fail_if_any()
             return
         checked = check_operator(
             spider, opts.spargs, self.settings, self.crawler_process

@@ -38,12 +38,15 @@ class Command(QuietCommand):
         """Report; return 1 if a part of the logs could not be read."""
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.export.selection import parse_since
-        from rdfcrawl.uri import registered_domain
+        from rdfcrawl.uri import host_of, registered_domain
+        from rdfcrawl.uri.parse import named_url
 
         if args:
             fail(f"report: takes options only, not {args[0]}")
         begin_ms = 0 if opts.since is None else parse_since(opts.since)
-        site = registered_domain(opts.site.lower()) if opts.site else None
+        site = None
+        if opts.site:
+            site = registered_domain(host_of(named_url(opts.site)))
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
         page, damages = make_report(settings, root, folder, site, begin_ms)

@@ -13,7 +13,7 @@ from scrapy.utils.spider import iter_spider_classes
 
 from rdfcrawl.core.console import fail
 from rdfcrawl.launch.crawls import (
-    Refusal,
+    StartFailure,
     check_operator,
     is_ours,
     load_addons,
@@ -54,9 +54,9 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
         if spider is None or process is None or self.settings is None:
             if opts.page:
                 fail("--page: the spider does not use the frontier")
-            refusal = Refusal.watching()
+            failure = StartFailure.watching()
             super().run(args, opts)
-            refusal.fail_if_any()
+            failure.fail_if_any()
             return
         checked = check_operator(spider, opts.spargs, self.settings, process)
         with page_if_wanted(opts, checked):

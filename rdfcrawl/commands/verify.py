@@ -68,8 +68,10 @@ class Command(QuietCommand):
         """Verify; return 0 if all documents are known to be equal, else 1."""
         from rdfcrawl.launch.verifying.running import verify
         from rdfcrawl.stores.crawl_folder import find_crawl
+        from rdfcrawl.uri import host_of
+        from rdfcrawl.uri.parse import named_url
 
-        hosts = list(dict.fromkeys(map(_host, args)))
+        hosts = list(dict.fromkeys(host_of(named_url(each)) for each in args))
         if not hosts or self.crawler_process is None:
             fail("verify: give at least one site: a host, or a URL of it")
         root = find_crawl(settings)
@@ -93,12 +95,6 @@ class Command(QuietCommand):
             else:
                 write_lines(*_lines(each))
         return 0 if all(each.is_equal for each in found) else 1
-
-
-def _host(text: str) -> str:
-    from rdfcrawl.uri import host_of
-
-    return host_of(text) if "://" in text else text.lower().removesuffix(".")
 
 
 def _lines(found: SiteVerification) -> list[str]:

@@ -423,6 +423,11 @@ class Document:
             is_deleted=is_deleted,
         )
 
+    def withdrawal(self, url: str) -> Document:
+        """Return the tombstone of another document that this response withdraws."""
+        record = Record(url, Kind.PAGE, self.record.depth, self.url)
+        return replace(self.part(url, is_deleted=True), record=record)
+
     def __repr__(self) -> str:
         """Return a one-line summary: logs must not contain the body."""
         return f"<Document {self.status} {self.url!r}>"

@@ -89,14 +89,14 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     crawler.not_due = _queue_later_run(checked)
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
-    refusal = Refusal.watching()
+    failure = StartFailure.watching()
     root = options.crawl.paths.root
     followers = _followers(stores, root, crawler.settings)
     compaction = _compaction(stores, root)
     process.settings = crawler.settings  # otherwise it would restore its settings
     task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
-        task.add_done_callback(refusal.note_end)
+        task.add_done_callback(failure.note_end)
     process.start()
     _start_gc()  # exempt existing objects: exit frees them without a collection
     if reasons == ["finished"]:
@@ -107,7 +107,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         followers.finish()
         for name, number in followers.counts.items():
             crawler.stats.set_value(name, number)
-    refusal.fail_if_any()
+    failure.fail_if_any()
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
@@ -340,7 +340,7 @@ def _is_no_list(record: logging.LogRecord) -> bool:
     return record.levelno > logging.INFO or not str(record.msg).startswith(_LISTS)
 
 
-class Refusal:
+class StartFailure:
     """An operator error that appears only when the crawl begins, such as for Redis.
 
     One line with `error` replaces the tracebacks that it causes.
@@ -352,10 +352,10 @@ class Refusal:
     @classmethod
     def watching(cls) -> Self:
         """Return an object that reads the error records of Scrapy from now on."""
-        refusal = cls()
+        failure = cls()
         for name in _FAILURE_LOGGERS:
-            logging.getLogger(name).addFilter(refusal.is_worth_showing)
-        return refusal
+            logging.getLogger(name).addFilter(failure.is_worth_showing)
+        return failure
 
     def fail_if_any(self) -> None:
         """Exit with 2 and one line if there was such an error."""

@@ -367,6 +367,21 @@ def seed_url(text: str) -> str:
     return requestable(text, schemes=CRAWLED_SCHEMES | {scheme})
 
 
+def named_url(text: str) -> str:
+    """Return the URL of a host that an operator names by itself, or by a URL.
+
+    Raises:
+        ConfigError: it is neither.
+
+    >>> named_url("Data.example.org:8080"), named_url("https://m\u00fcller.example/a")
+    ('http://data.example.org:8080/', 'https://xn--mller-kva.example/a')
+    """
+    try:
+        return seed_url(text if "://" in text else f"http://{text}/")
+    except BadUri as error:
+        raise ConfigError(f"host {text[:200]!a}: not a host: {error}") from error
+
+
 def check_scheme(url: str, schemes: frozenset[str]) -> None:
     """Check that a URL has one of the schemes.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import Reason
 from tests.support.command_forks import scrapy
 from tests.support.url_events import (
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-T0 = 1_790_000_000_000  # 2026-09-21
 DAY_MS = 86_400_000
 SITE, OTHER = "http://a.example", "http://b.example"
 
@@ -94,7 +94,14 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert rows_of(folder / "faults.csv")["not_found"]["example"] == f"{SITE}/3"
 
     other = tmp_path / "other"
-    words = ("--site", "WWW.B.example", "--since", "2026-09-21", "--to", str(other))
+    words = (
+        "--site",
+        "http://WWW.B.example:80/x",
+        "--since",
+        "2026-09-21",
+        "--to",
+        str(other),
+    )
     assert report(tmp_path, *words).returncode == 0
     assert set(rows_of(other / "coverage.csv")) == {"all sites", "b.example"}
     assert set(rows_of(other / "slow-hosts.csv")) <= {"b.example"}
@@ -106,7 +113,7 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
 
 def test_missing_reports_are_explained(tmp_path: Path) -> None:
     """If there is no crawl, or an option is wrong, then one line says so."""
-    for words in ((), ("site",), ("--since", "soon")):
+    for words in ((), ("site",), ("--since", "soon"), ("--site", "a b")):
         done = report(tmp_path, *words)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1

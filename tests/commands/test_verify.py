@@ -259,7 +259,8 @@ def test_differences_of_slices_are_found(
     arguments = {"sites": site.at("/"), "slice": "1"}
     commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
     site.change()
-    (found,) = verify(folder, site.site, crawl="sitemap")
+    address = site.at("/any").removeprefix("http://")  # with its port
+    (found,) = verify(folder, address, crawl="sitemap")
     assert differences(found) == site.expected()
 
 
@@ -288,8 +289,17 @@ def test_differences_of_a_mirror_that_has_followed_changes_are_found(
 
 
 def test_wrong_usage_is_one_line(planted: PlantedCrawl) -> None:
-    """If the crawl has nothing of a site, or none is given, then one line says so."""
-    for words in ([], ["other.example"]):
+    """If a site is none, the crawl has nothing of it, or none is given, a line says so.
+
+    International names are found by the form that the DNS has.
+    """
+    for words, line in (
+        ([], "give at least one site"),
+        (["other.example"], "other.example: the crawl in "),
+        (["m\u00fcller.example"], "xn--mller-kva.example: the crawl in "),
+        (["a b"], "host 'a b': not a host"),
+    ):
         done = run(planted.folder, *words)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
+        assert line in done.stderr

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _find = re.compile(rb'<%b> "([^"]*)"' % SAYS.encode()).findall
 
 
-class Nights:
+class GuideNights:
     """The nights of a guide: a command, a day apart, and the copy after each.
 
     Args:
@@ -117,7 +117,7 @@ def test_site_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> N
     site = DailySite(loopback, "127.20.33.1")
     words = [word.replace("https://example.org/", site.at("/")) for word in typed[1:]]
     crawl_id = site.at("").partition("://")[2].strip("/").replace(":", "_")
-    nights = Nights(words, site, tmp_path, crawl_id)
+    nights = GuideNights(words, site, tmp_path, crawl_id)
     usual = ["/", "/data.nt", "/robots.txt", "/sitemap.xml"]
     assert f"{len(usual)} requests" in page
     for path in ("/linked", "/other", "/data.nt"):
@@ -168,7 +168,7 @@ def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) ->
     words = [
         word.replace("https://data.example.org", site.at("")) for word in typed[1:]
     ]
-    nights = Nights(words, site, tmp_path, "ckan")
+    nights = GuideNights(words, site, tmp_path, "ckan")
     truth: dict[str, str] = {}
 
     def put(name: str, text: str, **signals: object) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 300  # sites of a crawl
 
 
-class Matrix:
+class FaultTrials:
     """Chains of crawls in a folder.
 
     Args:
@@ -88,11 +88,11 @@ def main() -> int:
     given = parser.parse_args()
     n_bad = 0
     with Loopback() as loopback, TemporaryDirectory(prefix="injector-") as folder:
-        matrix = Matrix(loopback, Path(folder), given.run)
+        trials = FaultTrials(loopback, Path(folder), given.run)
         for has_links in (False, True):
             kinds = [x for x in KINDS if x.has_links is has_links]
             kinds = [x for x in kinds if not given.kinds or x.name in given.kinds]
-            for each in matrix.try_all(kinds, given.fault or [*FAULTS], given.at or []):
+            for each in trials.try_all(kinds, given.fault or [*FAULTS], given.at or []):
                 print(each, flush=True)
                 n_bad += 1
     print(f"{n_bad} wrong")

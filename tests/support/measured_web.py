@@ -152,7 +152,7 @@ class MeasuredWeb:
 
 
 @dataclass
-class Judge:
+class RequestMeasures:
     """The measures of the requests of a crawl.
 
     Args:

@@ -18,6 +18,7 @@ from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.uri import NormalForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 
+T0 = 1_790_000_000_000  # 2026-09-21
+NORMAL = NormalForm()
 TURTLE: Any = SimpleNamespace(name="Turtle")
 HYPERLINK = f"{RC}hyperlink"
 

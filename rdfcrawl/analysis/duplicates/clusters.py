@@ -57,11 +57,6 @@ class ContentPrint:
     n_shingles: int = 0
 
 
-def resemblance(one: Sketch, other: Sketch) -> float:
-    """Return the resemblance of two documents; see `Sketch.resemblance`."""
-    return one.resemblance(other)
-
-
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
     """Yield the clusters of two URLs or more, each sorted, in order of their first.
 

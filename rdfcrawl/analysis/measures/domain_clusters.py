@@ -122,15 +122,16 @@ def with_clusters(
     for cluster in find_clusters(prints):
         chosen = _choose([of_url[url] for url in cluster], known)
         representatives |= dict.fromkeys(cluster, chosen)
-    same = Counter(_few_words(each, known) for each in facts)
+    texts = [_few_words(each, known) for each in facts]
+    same = Counter(texts)
     clustered = [
         replace(
             each,
             cluster=representatives.get(each.url, ""),
             is_error_page=each.is_error_page
-            or (bool(text := _few_words(each, known)) and same[text] >= LEAST_EQUAL),
+            or (text is not None and same[text] >= LEAST_EQUAL),
         )
-        for each in facts
+        for each, text in zip(facts, texts, strict=True)
     ]
     copies = _Copies(clustered, prints, known)
     for each in clustered:

@@ -152,7 +152,7 @@ def _join_fetches(histories: list[_Column]) -> _Column:
 
     The last one that was requested is kept, and the last one with new content.
     """
-    by_time: dict[int, list[int | str]] = {}
+    by_time: dict[int, _Column] = {}
     for history in histories:
         for fetch in history:
             before = by_time.get(fetch[0])
@@ -163,16 +163,17 @@ def _join_fetches(histories: list[_Column]) -> _Column:
         return [by_time[each] for each in times]
     kept = set(times[-MAX_FETCHES:])
     for is_kept in (_is_request, _is_reading):
-        kept.update([x for x in times if is_kept(by_time[x])][-1:])
+        found = (each for each in reversed(times) if is_kept(by_time[each]))
+        kept.add(next(found, times[-1]))
     return [by_time[each] for each in sorted(kept)]
 
 
-def _is_request(fetch: Sequence[int | str]) -> bool:
-    return UrlFetch(*fetch).was_requested  # type: ignore[arg-type]
+def _is_request(fetch: _Column) -> bool:
+    return UrlFetch(*fetch).was_requested
 
 
-def _is_reading(fetch: Sequence[int | str]) -> bool:
-    return UrlFetch(*fetch).outcome in WAS_READ  # type: ignore[arg-type]
+def _is_reading(fetch: _Column) -> bool:
+    return UrlFetch(*fetch).outcome in WAS_READ
 
 
 def _join_claims(histories: list[_Column]) -> _Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -57,22 +58,22 @@ class SiteComparison:
 
     def __init__(self, held: HeldSite, now: HeldSite, scratch: Path) -> None:
         self._held, self._now, self._scratch = held, now, scratch
-        reports: dict[SourceName, SourceReport] = defaultdict(SourceReport)
+        self._reports: dict[SourceName, SourceReport] = defaultdict(SourceReport)
         self._broken = set[SourceName]()
         self._lists = dict[str, SiteFetch]()  # now, by URL and by graph
-        self._read_lists(reports)
+        self._read_lists()
         self._doubt_parts()
-        for name in sorted({*held.units, *self._now.units}):
-            self._judge_unit(name, reports)
-        self._judge_endpoints(reports)
-        self.n_requests = sum(each.n_requests for each in reports.values())
+        for name, unit in sorted((now.units | held.units).items(), key=itemgetter(0)):
+            self._judge_unit(name, unit)
+        self._judge_endpoints()
+        self.n_requests = sum(each.n_requests for each in self._reports.values())
         self.reports: Mapping[SourceName, SourceReport] = {
             source: report
-            for source, report in sorted(reports.items())
+            for source, report in sorted(self._reports.items())
             if report.counts or report.n_unsampled or not _is_linked(source)
         }
 
-    def _read_lists(self, reports: dict[SourceName, SourceReport]) -> None:
+    def _read_lists(self) -> None:
         """Count the requests, and note which lists were not read completely."""
         fetches = self._now.fetches
         seen: set[tuple[str, str, str]] = set()
@@ -83,44 +84,32 @@ class SiteComparison:
             key = each.crawled, each.task, each.started
             if key not in seen:  # a response may have several documents
                 seen.add(key)
-                reports[source].n_requests += each.n_requests
+                self._reports[source].n_requests += each.n_requests
             is_cut = each.status == "PARTIAL" and source.kind in _LISTING
-            is_bad = is_cut or each.status == "FAILED"
-            if not each.is_page and is_bad:
+            if not each.is_page and (is_cut or each.status == "FAILED"):
                 self._broken.add(source)
             self._lists[each.url] = self._lists[each.graph] = each
 
     def _doubt_parts(self) -> None:
         """Doubt sources that have lost more than half of their documents."""
-        counts = [
-            Counter(
-                unit.source
-                for name, unit in site.units.items()
-                if not unit.fetch.is_page and site.document(name) is not None
-            )
-            for site in (self._held, self._now)
-        ]
-        for source, n_held in counts[0].items():
-            if are_too_few(counts[1][source], n_held):
-                self._broken.add(source)
+        held, now = _counts_of_parts(self._held), _counts_of_parts(self._now)
+        self._broken.update(x for x, n in held.items() if are_too_few(now[x], n))
 
-    def _judge_unit(self, name: str, reports: dict[SourceName, SourceReport]) -> None:
-        held, now = self._held.units.get(name), self._now.units.get(name)
-        unit = held or now
-        if unit is None:
-            return
+    def _judge_unit(self, name: str, unit: HeldUnit) -> None:
+        """Judge a document, which either side or both have requested."""
+        now = self._now.units.get(name)
         has_held = self._held.document(name) is not None
         found: _Finding | None
         if now is None:
             found = self._of_unrequested(unit)
-        elif held is not None and now.fetch.is_unsampled:
+        elif now is not unit and now.fetch.is_unsampled:
             found = None
         elif (found := self._verdict(name, unit.fetch, now.fetch)) is None:
             return
         if found is None:
-            reports[unit.source].n_unsampled += has_held
+            self._reports[unit.source].n_unsampled += has_held
         elif has_held or found[0] in _OF_SITE:
-            reports[unit.source].add(name, *found)
+            self._reports[unit.source].add(name, *found)
 
     def _of_unrequested(self, unit: HeldUnit) -> _Finding | None:
         """Return the verdict on a document that was not requested.
@@ -186,9 +175,8 @@ class SiteComparison:
             return MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "it was cut"
         return found
 
-    def _judge_endpoints(self, reports: dict[SourceName, SourceReport]) -> None:
-        held, now = self._held.endpoints, self._now.endpoints
-        for source in sorted({*held, *now}):
+    def _judge_endpoints(self) -> None:
+        for source in sorted({*self._held.endpoints, *self._now.endpoints}):
             one, other = (
                 _EndpointStatements(_documents(site, source), source.name)
                 for site in (self._held, self._now)
@@ -200,7 +188,7 @@ class SiteComparison:
             for graph, kind in sorted(kinds.items()):
                 is_known = is_clear or kind == "equal"
                 found = _OF_GRAPH[kind if is_known else "not_compared"]
-                reports[source].add(graph, *found)
+                self._reports[source].add(graph, *found)
 
 
 _OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
@@ -210,6 +198,15 @@ _OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
     "stale": (MatchVerdict.STALE, "other statements"),
     "not_compared": (MatchVerdict.UNKNOWN, "it could not be compared"),
 }
+
+
+def _counts_of_parts(site: HeldSite) -> Counter[SourceName]:
+    """Return the number of documents in the responses of each source."""
+    return Counter(
+        unit.source
+        for name, unit in site.units.items()
+        if not unit.fetch.is_page and site.document(name) is not None
+    )
 
 
 def _is_linked(source: SourceName) -> bool:

@@ -93,19 +93,18 @@ def verify(
     plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
     n_requests = _run(process, settings, plan, folder)
     ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = []
     again = read_sites(folder / _NAME, scopes, folder)
-    for host, site, now in zip(hosts, held, again, strict=True):
-        compared = SiteComparison(site, now, folder)
-        result = SiteVerification(
+    compared = (SiteComparison(*each, folder) for each in zip(held, again, strict=True))
+    return [
+        SiteVerification(
             site=host,
             ended=ended,
             is_full=n_sampled is None,
-            sources=compared.reports,
-            n_requests=n_requests if len(hosts) == 1 else compared.n_requests,
+            sources=each.reports,
+            n_requests=n_requests if len(hosts) == 1 else each.n_requests,
         )
-        found.append(result)
-    return found
+        for host, each in zip(hosts, compared, strict=True)
+    ]
 
 
 def _run(

@@ -19,9 +19,9 @@ from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import keep_settings
 from rdfcrawl.frontier.redis.operations import AnyOperation, Argument
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
-from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, host_of, partition_of
+from rdfcrawl.uri import HostGrouping, PolitenessKey, host_of, partition_of
 from rdfcrawl.uri.link_filter import LinkFilter
-from rdfcrawl.uri.parse import seed_url
+from rdfcrawl.uri.parse import named_url
 
 _CONF: Final = re.compile(r"rc:\{([A-Za-z0-9._-]+)\}:conf").fullmatch
 _SHOWN: Final = 20  # names of crawls in an error
@@ -138,10 +138,7 @@ class OperatedCrawl(FrontierView):
         """
         if "!" in text and "://" not in text:
             return text  # of a user's scheme
-        try:
-            url = seed_url(text if "://" in text else f"http://{text}/")
-        except BadUri as error:
-            raise ConfigError(f"host {text[:200]!a}: not a host: {error}") from error
+        url = named_url(text)
         if self.options.keys.grouping is not HostGrouping.IP:
             return self.options.keys.of(url)
         known = await self.frontier.addresses([host_of(url)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from rdfcrawl.core.errors import (
     one_line,
     passing_fault,
 )
-from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
@@ -184,9 +183,7 @@ class VisitProcessor:
     async def _withdraw_from(self, document: Document, response: Response) -> None:
         """Delete the documents that a processed document has withdrawn."""
         for url in dict.fromkeys(document.withdrawn):
-            record = Record(url, Kind.PAGE, document.record.depth, document.url)
-            part = replace(document.part(url, is_deleted=True), record=record)
-            await self._to_pipelines(part, response)
+            await self._to_pipelines(document.withdrawal(url), response)
 
     def _set_reservations(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.

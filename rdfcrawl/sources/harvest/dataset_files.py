@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.last_copies import LastCopy
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
 
 if TYPE_CHECKING:
@@ -44,10 +46,7 @@ class DatasetFiles:
         no document; there may be a page of that URL.
         """
         await self._store.gather(self._store.drop(url, SERVED, [name]) for url in files)
-        gone = await self._had_by(files, most=0)
-        fetches = await self._fetches.without_validators(gone)
-        documents = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
-        return tuple(await self._had_by(documents, most=0))
+        return await self._copies(files, most=0)
 
     async def note(self, source: str, name: str, files: Iterable[str]) -> None:
         """Note files that a document may drop from a dataset.
@@ -93,25 +92,42 @@ class DatasetFiles:
 
     async def replaced_by(
         self, document: Document, part: DumpPart, dataset: KnownDataset
-    ) -> Discovery:
+    ) -> tuple[Discovery, bool]:
         """Withdraw the files that a completely read part of a dataset replaces.
 
         Earlier runs may have read other mirrors of it, or another way to the dataset.
-        Files that another dataset has, too, stay.
+        Files that another dataset has, too, stay. The result has whether all parts have
+        been read.
         """
         way = dataset.ways[part.way]
-        others = [url for url in way.parts[part.part] if url != document.url]
-        if await self._has_all(dataset, part):
-            own = set(way.urls)
-            others += (x for x in dataset.urls_of_files if x not in own)
         read = {document.url, *document.record.chain, *document.response.requested}
-        urls = [url for url in others if url not in read]
-        if not urls:  # as usual
-            return NOTHING_FOUND
-        fetches = await self._fetches.last_of(await self._had_by(urls, most=1))
-        copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
-        copies = await self._had_by(copies, most=1)
-        return Discovery(withdrawn=tuple(x for x in copies if x not in read))
+        urls = [url for url in way.parts[part.part] if url not in read]
+        copies = await self._copies(urls, most=1)
+        has_all = await self._has_all(dataset, part)
+        if has_all:
+            copies += await self.copies_of(dataset, {*way.urls, *read})
+        withdrawn = tuple(x for x in copies if x not in read)
+        return Discovery(withdrawn=withdrawn), has_all
+
+    async def copies_of(
+        self, dataset: KnownDataset, kept: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the documents of a dataset's files, for another way to its data.
+
+        Files that another dataset has, too, stay. All parts of the others have to be
+        read once more before they replace that way.
+        """
+        others = [url for url in dataset.urls_of_files if url not in kept]
+        if not others:  # as usual
+            return ()
+        urls = await self._had_by(others, most=1)
+        await self._store.drop(dataset.name, _READ, urls)
+        return await self._copies(urls, most=1)
+
+    async def n_statements(self, documents: Iterable[str]) -> int:
+        """Return the number of the stored statements of documents."""
+        texts = await self._store.get_many(CRAWL, STORED, map(copy_key, documents))
+        return sum(LastCopy.of_text(text).n_quads for text in texts if text)
 
     async def _has_all(self, dataset: KnownDataset, part: DumpPart) -> bool:
         """Note a part that is read; return whether all of them have been."""
@@ -142,6 +158,12 @@ class DatasetFiles:
                     state = EndpointState(self._store, self._run, key)
                     withdrawn += [x async for x in state.iter_left()]
         return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
+
+    async def _copies(self, files: Sequence[str], *, most: int) -> tuple[str, ...]:
+        """Return the documents of the files that at most so many datasets have."""
+        fetches = await self._fetches.withdrawn(await self._had_by(files, most=most))
+        copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
+        return tuple(await self._had_by(copies, most=most))
 
     async def _had_by(self, files: Sequence[str], *, most: int) -> list[str]:
         """Return the files that at most so many datasets have."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import LOSSES, Decision, Fault, Reason
+from rdfcrawl.core.last_copies import are_too_few
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
@@ -230,7 +231,9 @@ class DatasetRegistry:
         dataset = await self.known(part.dataset)
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
-        replaced = await self.files.replaced_by(document, part, dataset)
+        replaced, has_all = await self.files.replaced_by(document, part, dataset)
+        if not has_all:
+            return replaced
         ways = (x for x in dataset.ways if part.run and x.way is AccessMethod.SPARQL)
         left = []
         for url in {url for way in ways for url in way.urls}.difference(kept):
@@ -240,6 +243,24 @@ class DatasetRegistry:
             if not is_source and await self.is_taken_otherwise(url):
                 left.append(url)
         return replaced + await self.files.left_scopes(dataset, left)
+
+    async def replaced_by_endpoint(
+        self, endpoint: str, graphs: tuple[str, ...], n_statements: int
+    ) -> list[str]:
+        """Return the documents that completely harvested graphs replace.
+
+        These are files of the datasets that are taken from there, unless their copies
+        have many more statements.
+        """
+        copies: list[str] = []
+        for dataset in await self.served_by(endpoint):
+            ways = dataset.ways_at(endpoint)
+            taken = await self.way_taken(dataset.name) if ways else None
+            if taken in ways and graphs in (ways[taken].graphs, ()):
+                replaced = await self.files.copies_of(dataset)
+                n_known = await self.files.n_statements(replaced)
+                copies += () if are_too_few(n_statements, n_known) else replaced
+        return copies
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.
@@ -311,17 +332,11 @@ class DatasetRegistry:
                 return False
         return has_any
 
-    async def graphs_in(self, endpoint: str) -> set[tuple[str, ...]]:
-        """Return the graphs of an endpoint that datasets have, by dataset."""
+    async def served_by(self, endpoint: str) -> list[KnownDataset]:
+        """Return the datasets of an endpoint."""
         names = [name async for name, _ in self._store.entries(endpoint, SERVED)]
         datasets = await self._store.gather(map(self.known, names))
-        return {
-            way.graphs
-            for each in datasets
-            if each is not None
-            for way in each.ways
-            if way.way is AccessMethod.SPARQL and endpoint in way.urls
-        }
+        return [dataset for dataset in datasets if dataset is not None]
 
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""

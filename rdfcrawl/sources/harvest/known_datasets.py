@@ -68,6 +68,14 @@ class KnownDataset:
         files = (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
         return tuple(x for way in self.ways if way.way in files for x in way.urls)
 
+    def ways_at(self, endpoint: str) -> dict[int, DatasetAccess]:
+        """Return the access methods by queries to an endpoint, by their indexes."""
+        return {
+            index: way
+            for index, way in enumerate(self.ways)
+            if way.way is AccessMethod.SPARQL and endpoint in way.urls
+        }
+
     @property
     def slicing(self) -> Slicing:
         """Slicing of a dump into descriptions; CBD unless a prefix declares another."""

@@ -221,18 +221,21 @@ class PageFetches:
         for url in forgotten:
             await self._store.drop(site_of(url), _FETCHES, [_key(url)])
 
-    async def without_validators(
-        self, urls: Iterable[str]
-    ) -> dict[str, PageFetch | None]:
-        """Return the last fetches of withdrawn documents, and drop their validators.
+    async def withdrawn(self, urls: Iterable[str]) -> dict[str, PageFetch | None]:
+        """Return the last fetches of documents to withdraw.
 
-        If another dataset has such a document later, a 304 would have no statements.
+        If a dataset has such a document later, it is due, without validators: a 304
+        would have no statements.
         """
         fetches = await self.last_of(urls)
         for url, fetch in fetches.items():
-            if fetch is not None and (fetch.etag or fetch.last_modified):
-                text = encode(replace(fetch, etag="", last_modified=""))
-                await self._store.put(site_of(url), _FETCHES, {_key(url): text})
+            if fetch is None:
+                continue
+            n_failures = max(1, fetch.n_failures)
+            due = replace(fetch, etag="", last_modified="", n_failures=n_failures)
+            if due != fetch:
+                entry = {_key(url): encode(due)}
+                await self._store.put(site_of(url), _FETCHES, entry)
         return fetches
 
 

@@ -144,10 +144,8 @@ class SparqlHarvester(Harvester):
             for follow_up in found.follow_ups:
                 yield follow_up
             yield document.harvested(faults=[*document.faults, *found.faults])
-        async for url in self._state(document.record).iter_gone():
-            yield document.part(url, is_deleted=True)
-        async for url in self._left_scopes(document.record):
-            yield document.part(url, is_deleted=True)
+        async for part in self._replaced(document):
+            yield part
 
     async def _adapted_step(
         self, harvest: EndpointPlan, record: Record, step: SparqlTask
@@ -337,15 +335,17 @@ class SparqlHarvester(Harvester):
 
         A part chosen by the operator is not compared with the dataset.
         """
-        wanted = self._harvest(record).settings
-        is_part = wanted.mode != "all" or wanted.include or wanted.exclude
-        if read_task(record).is_named and is_part:
-            return ""
-        if not await self._state(record).is_finished():
+        if self._is_chosen_part(record) or not await self._state(record).is_finished():
             return ""
         if not await self._noted(record, "has_data"):
             return "no statements"
         return "cut" if await self._noted(record, "is_lossy") else ""
+
+    def _is_chosen_part(self, record: Record) -> bool:
+        """Return whether the operator chose a part of an endpoint."""
+        wanted = self._harvest(record).settings
+        is_part = wanted.mode != "all" or bool(wanted.include or wanted.exclude)
+        return read_task(record).is_named and is_part
 
     async def _following(
         self,
@@ -404,17 +404,29 @@ class SparqlHarvester(Harvester):
         context = self._context
         return EndpointState(context.state_store, context.run, self._key_of(record))
 
-    async def _left_scopes(self, record: Record) -> AsyncIterator[str]:
-        """Yield the documents of graphs that no dataset of an endpoint has any more.
+    async def _replaced(self, document: Document) -> AsyncIterator[Document]:
+        """Yield tombstones for the documents that a complete harvest replaces."""
+        record, context = document.record, self._context
+        state = self._state(record)
+        if not (context.run and await state.is_replaced()):
+            return
+        async for url in state.iter_gone():
+            yield document.part(url, is_deleted=True)
+        if read_task(record).graphs:
+            async for url in self._left_scopes(record):
+                yield document.part(url, is_deleted=True)
+        if not self._is_chosen_part(record):
+            for url in await context.datasets.replaced_by_endpoint(
+                record.url, read_task(record).graphs, await state.n_statements()
+            ):
+                yield document.withdrawal(url)
 
-        They stay until the graphs that replace them are harvested.
-        """
+    async def _left_scopes(self, record: Record) -> AsyncIterator[str]:
+        """Yield the documents of graphs that no dataset of an endpoint has any more."""
         context, own = self._context, self._key_of(record)
-        if not (context.run and read_task(record).graphs):
-            return
-        if not await self._state(record).is_replaced():
-            return
-        wanted = {" ".join(x) for x in await context.datasets.graphs_in(record.url)}
+        datasets = await context.datasets.served_by(record.url)
+        ways = [way for x in datasets for way in x.ways_at(record.url).values()]
+        wanted = {" ".join(way.graphs) for way in ways}
         async for key, graphs in context.state_store.entries(record.url, SCOPES):
             if key != own and graphs and graphs not in wanted:
                 left = EndpointState(context.state_store, context.run, key)

@@ -64,6 +64,11 @@ class EndpointState:
         n_done = await self._store.size(self._key, self._table(_DONE))
         return n_done == await self._store.size(self._key, self._table(_OPEN))
 
+    async def n_statements(self) -> int:
+        """Return the number of statements in the responses of this run."""
+        done = self._store.entries(self._key, self._table(_DONE))
+        return sum([int(number) async for _, number in done])
+
     async def fail_task(self, task: str) -> int:
         """Return the number of tasks that failed since the last success."""
         await self._store.put(self._key, self._table(_FAILED), {task: ""})
@@ -89,8 +94,7 @@ class EndpointState:
         """Return a fault if an endpoint has implausibly few statements in this run."""
         if not await self.is_finished() or await self.noted("is_lossy"):
             return None
-        done = self._store.entries(self._key, self._table(_DONE))
-        n_now = sum([int(number) async for _, number in done])
+        n_now = await self.n_statements()
         text = await self._run_state.before(self._key, _SIZE)
         good, _, doubted = text.partition(" ")
         if not good or is_plausible(
@@ -105,12 +109,10 @@ class EndpointState:
         return Fault(Reason.COPY_KEPT, detail)
 
     async def iter_gone(self) -> AsyncIterator[str]:
-        """Yield documents of earlier runs, if the harvest has replaced them.
+        """Yield documents of earlier runs that a complete harvest has replaced.
 
         Their names depend on the requests, which depend on the earlier data.
         """
-        if self._run == "0" or not await self.is_replaced():
-            return
         own, forgotten = f"gone {self._run}", []
         async for url, when in self._store.entries(self._key, _RESPONSES):
             if when.partition(" ")[0] == self._run:

@@ -15,7 +15,6 @@ from rdfcrawl.analysis.duplicates.clusters import (
     ContentPrint,
     find_clusters,
     find_related,
-    resemblance,
 )
 from rdfcrawl.rdf.fingerprints import read_sketch
 
@@ -37,7 +36,7 @@ def similarity(one: ContentPrint, other: ContentPrint) -> float:
     """Return the resemblance of two documents."""
     assert one.sketch
     assert other.sketch
-    return resemblance(one.sketch, other.sketch)
+    return one.sketch.resemblance(other.sketch)
 
 
 @pytest.mark.parametrize(("n", "is_near"), [(0, True), (6, True), (7, False)])

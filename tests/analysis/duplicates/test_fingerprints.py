@@ -17,7 +17,6 @@ from rdfcrawl.analysis.duplicates.clusters import (
     ContentPrint,
     find_clusters,
     find_related,
-    resemblance,
 )
 from rdfcrawl.rdf.fingerprints import (
     Fingerprint,
@@ -87,7 +86,7 @@ def statement(n: int, graph: str = GRAPH) -> bytes:
 
 def similarity(one: Fingerprint, other: Fingerprint) -> float:
     """Return the resemblance of two documents by their sketches."""
-    return resemblance(read_sketch(one.sketch), read_sketch(other.sketch))
+    return read_sketch(one.sketch).resemblance(read_sketch(other.sketch))
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from rdfcrawl.analysis.duplicates.clusters import resemblance
 from rdfcrawl.analysis.report.making import report_crawl
 from rdfcrawl.analysis.report.writing import to_json
 from rdfcrawl.analysis.urldb.building import build
@@ -85,7 +84,7 @@ class SiteSight(NamedTuple):
         some, others = self.prints[one], self.prints[other]
         if some.text_hash == others.text_hash:
             return 1
-        return resemblance(read_sketch(some.sketch), read_sketch(others.sketch))
+        return read_sketch(some.sketch).resemblance(read_sketch(others.sketch))
 
 
 def requests(result: CrawlResult) -> Iterator[tuple[str, int, int]]:

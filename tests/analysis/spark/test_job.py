@@ -31,11 +31,10 @@ from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.sorting import SpillFolder
-from tests.analysis.urldb.test_building import T0
 from tests.analysis.urldb.test_facts import same_as
 from tests.support.command_forks import ROOT, scrapy
 from tests.support.spark_fixtures import SITES, told_events, write_machines
-from tests.support.url_events import UrlFetched
+from tests.support.url_events import T0, UrlFetched
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands

@@ -30,6 +30,8 @@ from rdfcrawl.stores.segment_file import pack_member
 from rdfcrawl.uri import NormalForm
 from tests.support.examples import examples
 from tests.support.url_events import (
+    NORMAL,
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.record import UrlRecord
 
-NORMAL = NormalForm()
-T0 = 1_790_000_000_000
 NOT_LOGS = "urldb", "frontier"
 HOSTS = ("a.example", "www.a.example", "b.example", "c.org", "127.0.0.1:8080")
 URLS = st.builds(

@@ -23,8 +23,9 @@ from rdfcrawl.core.namespaces import RELATIONS
 from rdfcrawl.core.records import Document, DocumentFacts, FetchedResponse, Record
 from rdfcrawl.pipelines.account import SameContents
 from rdfcrawl.pipelines.provenance import WorkerAgent, describe
-from tests.analysis.urldb.test_building import NORMAL, T0
 from tests.support.url_events import (
+    NORMAL,
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,

@@ -10,8 +10,9 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.core.errors import Reason
-from tests.analysis.urldb.test_building import NORMAL, T0
 from tests.support.url_events import (
+    NORMAL,
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,

@@ -18,8 +18,14 @@ from rdfcrawl.rdf.fingerprints import (
     fingerprint_statements,
     read_sketch,
 )
-from tests.analysis.urldb.test_building import NORMAL, T0
-from tests.support.url_events import ListedUrl, SitemapRead, UrlFetched, write_events
+from tests.support.url_events import (
+    NORMAL,
+    T0,
+    ListedUrl,
+    SitemapRead,
+    UrlFetched,
+    write_events,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

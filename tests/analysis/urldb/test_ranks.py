@@ -24,12 +24,14 @@ from rdfcrawl.analysis.urldb.rank_building import rank, weights_of
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import RankScore
-from rdfcrawl.uri import NormalForm, fingerprint
+from rdfcrawl.uri import fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
 from tests.support.domain_graph import DomainGraph
 from tests.support.exact_ranks import exact_ranks
 from tests.support.examples import examples
 from tests.support.url_events import (
+    NORMAL,
+    T0,
     LinksFound,
     ListedUrl,
     SitemapRead,
@@ -41,8 +43,6 @@ from tests.support.url_events import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NORMAL = NormalForm()
-T0 = 1_790_000_000_000
 SITES = ("http://a.example", "http://b.example")
 PAGES = st.builds("{}/{}".format, st.sampled_from(SITES), st.integers(0, 6))
 SITEMAPS = st.builds("{}/s{}.xml".format, st.sampled_from(SITES), st.integers(0, 2))

@@ -17,7 +17,7 @@ from rdfcrawl.core.records import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.report.test_report_truth import requests
 from tests.crawl.sources.test_refresh import refresh
-from tests.support.measured_web import Judge, MeasuredWeb, Request
+from tests.support.measured_web import MeasuredWeb, Request, RequestMeasures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ class LaterRuns:
         root = self.folder / "linkeddata"
         self.check_sets(root)
         rank(root)
-        judge = Judge(self.web, self.seeds, self.requests)
+        judge = RequestMeasures(self.web, self.seeds, self.requests)
         tables = {
             item.key: item.rows
             for section in report_crawl(root).sections

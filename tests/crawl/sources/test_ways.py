@@ -372,7 +372,7 @@ class EndpointSite(Site):
 
     def __init__(self, loopback: Loopback, host: str) -> None:
         super().__init__(loopback, host)
-        self.endpoint = self.at("/sparql")
+        self.endpoint, self.endpoint_works = self.at("/sparql"), True
         self.graphs = [self.at(f"/graph/{n}") for n in range(3)]
         self._store = ox.Store()
         for name in ("", *self.graphs):
@@ -388,7 +388,7 @@ class EndpointSite(Site):
     def _answer(self, request: RawRequest) -> bytes:
         parts = urlsplit(request.target)
         (query,) = parse_qs(parts.query).get("query", [""])
-        if parts.path != "/sparql" or not query:
+        if not (parts.path == "/sparql" and query and self.endpoint_works):
             return self.respond("nothing here", "text/plain", status="404 No")
         found: Any = self._store.query(query)
         if isinstance(found, ox.QueryTriples):
@@ -454,6 +454,56 @@ def test_graph_that_a_dataset_has_no_more_is_deleted(
     assert graphs(first, second) == {first, second}
     assert graphs(first, third) == {first, third}
     assert graphs(first, third) == {first, third}
+
+
+def test_endpoint_and_dump_replace_each_other(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset is read in another way, then the copies of the former way go.
+
+    They stay until the other way is complete and has as much, and a copy that was
+    deleted is read again before it counts.
+    """
+    site = EndpointSite(loopback, "127.96.4.7")
+    name = site.graphs[0]
+    folder = commands.folder()
+    parts = [site.at("/1.nt"), site.at("/2.nt")]
+    site.sitemap(
+        dataset(
+            datasetURI=site.at("/#d"),
+            dataDumpLocation=parts,
+            sparqlEndpointLocation=site.endpoint,
+            sparqlGraphName=name,
+        )
+    )
+    broken = site.respond("", status="500 No")
+    # The first part is read at another URL.
+    site.reply("/1.nt", site.respond("", status="302 Found", location="/moved.nt"))
+
+    def stored(*, fails: str = "", n_statements: int = 1) -> set[str]:
+        for path in ("/moved.nt", "/2.nt"):
+            site.dump(path, *(f"urn:x:{path}{n or ''}" for n in range(n_statements)))
+        if fails:
+            site.reply(fails, broken)
+        result = site.crawl(commands, folder=folder, REVISIT_SECS=0)
+        latest = b"".join(x.quads for x in iter_latest(result.folder / "quads"))
+        marks = {
+            "endpoint": f"?in={name}>",
+            "1": "<urn:x:/moved.nt>",
+            "2": "<urn:x:/2.nt>",
+        }
+        return {key for key, mark in marks.items() if mark.encode() in latest}
+
+    assert stored() == {"1", "2"}
+    assert stored(fails="/2.nt") == {"endpoint"}
+    assert "endpoint" in stored(fails="/moved.nt")
+    assert stored() == {"1", "2"}
+    assert stored(fails="/moved.nt") == {"endpoint"}
+    site.endpoint_works = False
+    assert stored(fails="/2.nt") == {"endpoint", "1"}
+    site.endpoint_works = True
+    assert stored(n_statements=50) == {"1", "2"}
+    assert stored(fails="/2.nt", n_statements=50) == {"endpoint", "1", "2"}
 
 
 def test_pages_are_fetched_when_the_graph_is_empty(

@@ -15,8 +15,9 @@ from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.monitor.refreshing.options import RefreshOptions
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshPlanner
-from tests.analysis.urldb.test_building import NORMAL, T0
 from tests.support.url_events import (
+    NORMAL,
+    T0,
     ListedUrl,
     SitemapRead,
     UrlEvent,
@@ -160,7 +161,6 @@ def test_budget_of_all_hosts_is_shared(tmp_path: Path) -> None:
         ),
     ]
     plan = planned(tmp_path, events, replace(ALL, budget=5))
-    c = "http://c.example/"
     assert plan.keys() == {"0", "1", "2", f"{c}0", f"{c}1"}
 
 
