@@ -7,9 +7,11 @@ import json
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import DCTERMS, RC
 from tests.support.command_forks import scrapy
 from tests.support.url_events import (
     T0,
+    DocumentStored,
     LinksFound,
     ListedUrl,
     SitemapRead,
@@ -109,6 +111,25 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert told.startswith(
         "The site b.example; first sightings and requests since 2026"
     )
+
+
+def test_wrong_values_of_sitemaps_are_ignored(tmp_path: Path) -> None:
+    """If a document states wrong values by the terms of sitemaps, they are ignored."""
+    wrong = "abc", "0,5", "nan", "1e999", "-1.0", "1.5", "0001-01-01T00:00+14:00"
+    names = f"{RC}priority", f"{RC}changefreq", f"{DCTERMS}modified"
+    lines = []
+    for n, value in enumerate(wrong):
+        lines.append(f"<{SITE}/> <{RC}lists> <{SITE}/{n}>")
+        lines += [f'<{SITE}/{n}> <{name}> "{value}"' for name in names]
+    stored = DocumentStored(f"{SITE}/", T0, tuple(lines))
+    pages = [UrlFetched(f"{SITE}/{n}", T0) for n in range(len(wrong))]
+    write_events(tmp_path / "one", [stored, *pages])
+    done = report(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    usage = rows_of(tmp_path / "one" / "report" / "usage.csv")
+    for name in ("priority", "lastmod"):
+        row = usage[f"listings with {name}"]
+        assert (row["value numerator"], row["value denominator"]) == ("0", "7")
 
 
 def test_missing_reports_are_explained(tmp_path: Path) -> None:

@@ -69,6 +69,21 @@ class SitemapRead:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentStored:
+    """Statements of a document, as triples of N-Triples without the dot."""
+
+    url: str
+    ms: int
+    lines: tuple[str, ...]
+
+    def write(self, logs: CrawlLogs) -> None:
+        """Write them, in the graph of the document."""
+        quads = "".join(f"{line} <{self.url}> .\n" for line in self.lines)
+        mark = document_mark(self.url, self.ms)
+        logs.quads.write_document(mark + quads.encode())
+
+
+@dataclass(frozen=True, slots=True)
 class UrlFetched:
     """The fetch of a URL; `facts` are terms of `rc:` and their values.
 
@@ -137,7 +152,7 @@ class LinksFound:
         logs.links.write_document(mark + lines.encode())
 
 
-UrlEvent = SitemapRead | UrlFetched | LinksFound
+UrlEvent = SitemapRead | DocumentStored | UrlFetched | LinksFound
 
 
 class CrawlLogs:

@@ -361,7 +361,12 @@ _STATEMENT: Final = re.compile(
     ),
     re.MULTILINE,
 )
-_MAX_CLAIM_BYTES: Final = 100  # of a claim
+# Values as we write them; any document may use the same vocabulary.
+_VALUES: Final = {
+    _MODIFIED: re.compile(rb"[0-9]{4}[0-9T:.Z-]{,40}+").fullmatch,
+    _CHANGEFREQ: re.compile(rb"[a-z]{1,20}+").fullmatch,
+    _PRIORITY: re.compile(rb"0\.[0-9]{1,6}+|1\.0").fullmatch,
+}
 
 
 def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
@@ -406,7 +411,7 @@ class _SitemapReading:
                     self.is_sitemap = True
                     self._n_urls += 1
                     self._hash.update(value + b"\n")
-            elif subject == self._url and len(value) <= _MAX_CLAIM_BYTES:
+            elif subject == self._url and _VALUES[predicate](value):
                 self._claims[predicate] = value
 
     def end(self) -> Iterator[UrlObservation]:

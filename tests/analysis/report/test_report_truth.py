@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SITES: list[dict[str, Any]] = [
     {},
-    {"has_index": False, "per_sitemap": 7, "has_priority": True, "near": 1.0},
+    {"has_index": False, "per_sitemap": 7, "has_priority": True, "near": 0.8},
     {"has_changefreq": True, "vanishing": 0.1, "near": 0.5},
 ]
 COMMON: dict[str, Any] = {
@@ -50,9 +50,9 @@ COMMON: dict[str, Any] = {
     "births": 3.0,
     "lag_days": 3.0,
     "vanished_as": (VanishedAs.GONE,),
-    "duplicates": 0.4,
+    "duplicates": 0.7,
     "near": 0.0,
-    "added": 0.1,  # the sketches of some are near, those of others are not
+    "added": 0.15,  # the sketches of some are near, those of others are not
     "has_canonical": False,
 }
 PARAMETER = "duplicate content, extra CGI parameter"

@@ -130,7 +130,7 @@ def test_any_split_gives_the_bytes_of_one_build(
         assert content(root) == rebuilt(root)
 
 
-class Truth:
+class LoggedFacts:
     """The facts of URLs, derived from events without any files."""
 
     def __init__(self, events: Sequence[UrlEvent]) -> None:
@@ -144,7 +144,7 @@ class Truth:
             elif isinstance(event, LinksFound):
                 for url in event.targets:
                     self.linked.setdefault(url, []).append((event.ms, event.url))
-            else:
+            elif isinstance(event, SitemapRead):
                 self._list(event)
 
     def _fetch(self, event: UrlFetched) -> None:
@@ -213,7 +213,7 @@ def test_records_say_what_has_happened(tmp_path: Path) -> None:
     events = made_events(random.Random(1), n_events=1500, n_urls=60)
     write_events(tmp_path, events)
     report = build(tmp_path, NORMAL, memory_bytes=100_000)
-    found, truth = records(tmp_path), Truth(events)
+    found, truth = records(tmp_path), LoggedFacts(events)
     assert set(found) == {*truth.listed, *truth.linked, *truth.fetches}
     assert report.n_records == len(found)
     for record in found.values():
