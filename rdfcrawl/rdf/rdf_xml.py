@@ -309,7 +309,7 @@ class RdfXmlReader:
         elif inner.kind == "literal":
             content = inner.content
             text = (
-                content.value()
+                content.markup()
                 if content
                 else UnusableTerm("no literal, or a long one")
             )

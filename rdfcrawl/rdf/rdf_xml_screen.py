@@ -12,7 +12,6 @@ of these, and exact checks follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.iris import resolve
@@ -26,6 +25,7 @@ from rdfcrawl.rdf.rdf_xml_literals import (
 )
 from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
 from rdfcrawl.rdf.xml_screen import (
+    ASIDE,
     MAX_XML_DEPTH,
     XmlScreen,
     outline_of,
@@ -49,37 +49,26 @@ _RELATIVE_BASE = re.compile(
 )
 _ITS = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/2005/11/its[\"']")
 _VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
-_PARSE_TYPE = re.compile(rb"parseType(?!=\"(?:Collection|Resource)\">)")
 _PARSE_TYPE = re.compile(rb"parseType\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
 _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
-# In outlines: a node below rdf:datatype.
-_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+>\n*+<[^/!?]")
+_TAGS = re.compile(rb"<(/?+)(?![!?])((?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
+_NOT_OF_NODE = re.compile(
+    rb":(?:resource|datatype|annotation(?:NodeID)?)\s*=|\bbagID\s*="
+)
+_NOT_OF_PROPERTY = re.compile(rb":(?:about|type)\s*=|\bbagID\s*=")
+_IS_NODE = re.compile(rb"parseType\s*=\s*[\"']Resource[\"']")  # a property that is one
 _BREAK = re.compile(rb"=(?:\"[^\"\n]*+\n|'[^'\n]*+\n)")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
-_ASIDE = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
-)
-_MARKUP_IN_CDATA = re.compile(rb"<!\[CDATA\[[^<>]*+(?:<|(?<!\]\])>)")
 _TEXT_AFTER_INSTRUCTION = re.compile(rb"\?>\s*+(?:[^\s<]|</)")
 _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
-# Attributes that need a check, in outlines
-_BAG_MARK, _DATATYPE_MARK, _PARSE_TYPE_MARK, _DIR_MARK = map(
-    outline_of, (b"bagID=", b"datatype=", b"parseType", b":dir=")
-)
-# Attributes of nodes, and those of properties
-_PLACED: Final = tuple(
-    (outline_of(name), name, is_of_node)
-    for name, is_of_node in (
-        *((b":about=", True), (b":resource=", False), (b":type=", True)),
-    )
-)
+_PARSE_TYPE_MARK, _DIR_MARK = map(outline_of, (b"parseType", b":dir="))
 _USUAL_PARSE_TYPES: Final = (
     b'parseType="Collection">', b'parseType="Resource">', LITERAL + b">"
 )  # fmt: skip
@@ -143,8 +132,7 @@ class RdfXmlScreen(XmlScreen):
         if parsed is not block:
             block, text = parsed, parsed[begin:]
             outline = outline_of(text)
-        is_node = self.depth % 2 == self._is_rdf
-        if not has_stripes(outline, begins_with_node=is_node):
+        if not has_stripes(outline, begins_with_node=self._begins_with_node):
             text = self._checked(text, outline)
             outline = outline_of(text)
         if is_alone and _is_shallow(outline) and _ends_root(text):
@@ -153,20 +141,22 @@ class RdfXmlScreen(XmlScreen):
             self._check_depth(text, outline)
         return block
 
+    @property
+    def _begins_with_node(self) -> bool:
+        return self.depth % 2 == self._is_rdf
+
     def _checked(self, text: bytes, outline: bytes) -> bytes:
-        """Check unusual text, and return it without asides if they have markup."""
+        """Check unusual text, and return it without asides."""
         markup = text
         if b"!" in outline or b"?" in outline:
-            markup = _without_markup_in_asides(text, outline)
-            if markup is not text:
-                outline = outline_of(markup)
-        if (
-            (_BAG_MARK in outline and b"bagID" in markup)
-            or (_DATATYPE_MARK in outline and _TYPED_NODE.search(outline))
-            or (_may_have_break(outline) and _has_break(markup))
-        ):
+            _check_asides(text, outline)
+            markup = without_comments(text)
+            outline = outline_of(markup)
+            if has_stripes(outline, begins_with_node=self._begins_with_node):
+                return markup
+        if _may_have_break(outline) and _has_break(markup):
             raise MendingNeeded
-        self._check_places(markup, outline)
+        self._check_places(markup)
         return markup
 
     def _with_root(self, block: bytes) -> bytes:
@@ -247,24 +237,30 @@ class RdfXmlScreen(XmlScreen):
             self._literals = LiteralScreen()
         return True
 
-    def _check_places(self, markup: bytes, outline: bytes) -> None:
+    def _check_places(self, markup: bytes) -> None:
         """Refuse attributes of nodes at properties, and of properties at nodes."""
-        tags: list[tuple[int, bytes, bool]] = []
-        for mark, attribute, is_of_node in _PLACED:
-            if mark in outline:
-                tags += _tags_with(markup, attribute, is_of_node=is_of_node)
-        if not tags:
-            return
-        if b'"Resource"' in markup:  # nodes that are properties: which ones is unknown
-            if any(_is_upper(tag) is not is_of_node for _, tag, is_of_node in tags):
+        is_node = self._begins_with_node
+        is_typed = False  # a node may not follow
+        opened: list[bool] = []  # whether a property is a node
+        for end, tag in _TAGS.findall(markup):
+            if end:
+                is_node ^= not (opened and opened.pop())
+                is_typed = False
+                continue
+            not_here = _NOT_OF_NODE if is_node else _NOT_OF_PROPERTY
+            is_both = False
+            if is_typed or (b"=" in tag and not_here.search(tag)):
                 raise MendingNeeded
-            return
-        is_node, done = self.depth % 2 == self._is_rdf, 0
-        for at, _, is_of_node in sorted(tags):
-            is_node ^= _has_odd_depth(markup, done, at)
-            done = at
-            if is_node is not is_of_node:
-                raise MendingNeeded
+            if b"=" in tag and not is_node:
+                is_typed = b":datatype" in tag
+                is_both = _IS_NODE.search(tag) is not None
+                if is_typed and b":resource" in tag:
+                    raise MendingNeeded
+            if tag.endswith(b"/"):
+                is_typed = False
+            else:
+                opened.append(is_both)
+                is_node ^= not is_both
 
 
 class XmlScreens:
@@ -303,39 +299,6 @@ def _tag_around(text: bytes, at: int) -> bytes:
     return found[0] if found and found.end() > at else b""
 
 
-def _tags_with(
-    markup: bytes, attribute: bytes, *, is_of_node: bool
-) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield the first begin of tags of each name with an attribute."""
-    parts = markup.split(attribute)
-    parts.pop()
-    names: set[bytes] = set()
-    at = 0
-    for tag in dict.fromkeys([part[part.rfind(b"<") :] for part in parts]):
-        name = tag.split(None, 1)[0] if tag[:1] == b"<" else b"<!"
-        if name not in names:
-            names.add(name)
-            at = markup.find(tag + attribute, at)
-            is_tag = b">" not in tag or _tag_around(markup, at + len(tag))
-            if is_tag and not name.startswith((b"<!", b"<?")):
-                yield at, tag, is_of_node
-
-
-def _is_upper(tag: bytes) -> bool:
-    """Return whether a name begins in upper case, as those of most classes."""
-    name = tag.split(None, 1)[0]
-    return name.rpartition(b":")[2].lstrip(b"<")[:1].isupper()
-
-
-def _has_odd_depth(text: bytes, begin: int, end: int) -> bool:
-    """Return whether `n_open` is odd, which takes fewer counts."""
-    n = text.count(b"<", begin, end) - text.count(b"/>", begin, end + 1)
-    for each in (b"!", b"?"):
-        if text.find(each, begin, end) >= 0:
-            n -= text.count(b"<" + each, begin, end + 1)
-    return n % 2 == 1
-
-
 def _may_have_break(outline: bytes) -> bool:
     """Return whether an attribute may have a line break."""
     rest = outline.translate(None, _LETTERS).replace(b'=""', b"").replace(b"=''", b"")
@@ -357,19 +320,16 @@ def _ends_root(markup: bytes) -> bool:
     return tail.endswith(b"</rdf:RDF>")
 
 
-def _without_markup_in_asides(block: bytes, outline: bytes) -> bytes:
-    """Return the text without asides if they have markup.
+def _check_asides(block: bytes, outline: bytes) -> None:
+    """Refuse text next to comments, CDATA and instructions, and defaults.
 
-    Raises:
-        MendingNeeded: text next to them, or defaults of attributes.
+    Defaults are those of attributes.
     """
-    markup, splits_text = block, False
     is_declared = b"<!" in outline
     has_cdata = is_declared and b"<![CDATA[" in block
     after_declaration = outline.find(b"?>") + 2 if outline.startswith(b"<?") else 0
-    has_text, has_markup = _beside_comments(block) if is_declared else (False, False)
-    if (
-        has_text
+    has_text = (
+        (is_declared and _is_beside_comments(block))
         or (
             has_cdata
             and (_TEXT_BEFORE_CDATA.search(block) or _TEXT_AFTER_CDATA.search(block))
@@ -378,46 +338,36 @@ def _without_markup_in_asides(block: bytes, outline: bytes) -> bytes:
             outline.find(b"<?", after_declaration) >= 0
             and _TEXT_AFTER_INSTRUCTION.search(block)
         )
-    ):
-        markup, splits_text = _without_asides(block)
-    elif has_markup or (has_cdata and _MARKUP_IN_CDATA.search(block)):
-        markup = without_comments(block)
-    if splits_text or (is_declared and _has_defaults(markup)):
+    )
+    if (has_text and _splits_text(block)) or (is_declared and _has_defaults(block)):
         raise MendingNeeded
-    return markup
 
 
-def _beside_comments(block: bytes) -> tuple[bool, bool]:
-    """Return whether text or an end tag follows comments, and if they have tags."""
-    has_markup = False
+def _is_beside_comments(block: bytes) -> bool:
+    """Return whether text or an end tag follows a comment."""
     for part in block.split(b"<!--")[1:]:
-        comment, end, after = part.partition(b"-->")
-        has_markup = has_markup or not end or b"<" in comment or b">" in comment
-        first = after.lstrip(b" \t\n\r\f\v")[:2]
+        first = part.partition(b"-->")[2].lstrip(b" \t\n\r\f\v")[:2]
         if first and (first[:1] != b"<" or first == b"</"):
-            return True, has_markup
-    return False, has_markup
+            return True
+    return False
 
 
-def _has_defaults(markup: bytes) -> bool:
+def _has_defaults(block: bytes) -> bool:
     """Return whether a declaration gives attributes values."""
-    if b"<!ATTLIST" not in markup:
+    if b"<!ATTLIST" not in block:
         return False
-    return _DEFAULT.search(without_comments(markup)) is not None
+    return _DEFAULT.search(without_comments(block)) is not None
 
 
-def _without_asides(text: bytes) -> tuple[bytes, bool]:
-    """Return text without comments, CDATA and processing instructions.
+def _splits_text(text: bytes) -> bool:
+    """Return whether text of an element is next to comments, CDATA or instructions.
 
-    The second value is whether text of an element is next to one: the parser would
-    leave out its white space, or end.
+    The parser would leave out its white space, or end.
     """
-    parts: list[bytes] = []
     at = n_texts = 0
-    is_inside = splits = False  # of an element that has had text alone
-    for found in _ASIDE.finditer(text):
+    is_inside = False  # of an element that has had text alone
+    for found in ASIDE.finditer(text):
         part = text[at : found.start()]
-        parts.append(part)
         at = found.end()
         begin = part.rfind(b"<")
         if begin >= 0:
@@ -426,13 +376,12 @@ def _without_asides(text: bytes) -> tuple[bytes, bool]:
             is_inside = is_start and part[end - 2 : end] != b"/>"
             n_texts = 0
             part = part[end:]
-        if is_inside and not splits:
+        if is_inside:
             n_texts += bool(part) + found[0].startswith(b"<![")
             after = text.find(b"<", at)
-            is_last = text.startswith(b"</", after)
-            splits = is_last and n_texts + (after > at) > 1
-    parts.append(text[at:])
-    return b"".join(parts), splits
+            if text.startswith(b"</", after) and n_texts + (after > at) > 1:
+                return True
+    return False
 
 
 def _has_break(markup: bytes) -> bool:

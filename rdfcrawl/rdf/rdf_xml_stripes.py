@@ -16,6 +16,7 @@ _ABOUT, _RESOURCE, _TYPE, _BAG, _DATATYPE, _PARSE_TYPE = (
     outline_of(name)
     for name in (b":about", b":resource", b":type", b"bagID", b"datatype", b"parseType")
 )
+_MAX_RESOURCES: Final = 3  # properties that are nodes, in each other
 _COMMENTS: Final = rb"[^<]*+(?:<!(?!AAAAA)[^<>]*+>[^<]*+)"  # not CDATA
 
 
@@ -23,8 +24,8 @@ def has_stripes(outline: bytes, *, begins_with_node: bool) -> bool:
     """Return whether each attribute of well-formed text is at its place.
 
     Some text does not match: CDATA, instructions, tags in comments, line breaks in
-    attributes, nodes that are properties, a datatype of a node. The values of
-    `rdf:parseType` are `Collection` and `Resource`.
+    attributes, properties that are nodes if they have other nodes or many levels, a
+    datatype of a node. The values of `rdf:parseType` are `Collection` and `Resource`.
     """
     pattern = _stripes(has_comments=b"!" in outline, begins_with_node=begins_with_node)
     return pattern.match(outline) is not None
@@ -41,7 +42,13 @@ def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]
     outer += rb"(?!>%b++</)" % _COMMENTS  # the parser would leave out white space
     end = rb"/[^<>]*+"
     nodes = rb"(?:%b<%b/>)*+" % (text, node)
-    leaves = rb"(?:%b<%b(?:/>|>[^<]*+<%b>))*+" % (text, leaf, end)
+    leaf += rb"(?:/>|>[^<]*+<%b>)" % end
+    both = _tag(_ABOUT, _TYPE, _PARSE_TYPE, _BAG, _DATATYPE, _RESOURCE)
+    both += rb"(?<=%b)=\"%b\">" % (_PARSE_TYPE, outline_of(b"Resource"))
+    inner = leaf
+    for _ in range(_MAX_RESOURCES):
+        inner = rb"(?:%b|%b(?:%b<%b)*+%b<%b>)" % (leaf, both, text, inner, text, end)
+    leaves = rb"(?:%b<%b)*+" % (text, inner)
     from_node = rb"%b%b<(?:%b|%b)>" % (nodes, text, end, node)
     from_property = rb"%b%b<(?:%b|%b)>" % (leaves, text, end, outer)
     if begins_with_node:
@@ -54,7 +61,7 @@ def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]
 def _tag(*excluded: bytes) -> bytes:
     """Return the expression of a start tag up to its end."""
     ends = [name[-3:] for name in excluded]  # of one length, for one look-behind
-    before = b"(?<!%b)" % b"|".join(end for end in ends if len(end) == 3)
+    before = b"(?<!\n)(?<!%b)" % b"|".join(end for end in ends if len(end) == 3)
     before += b"".join(b"(?<!%b)" % end for end in ends if len(end) < 3)
     value = rb"=(?:\"[^\"\n<]*+\"|'[^'\n<]*+')"
     return rb"[^<>=/!?]*+(?:%b%b[^<>=/]*+)*+" % (before, value)

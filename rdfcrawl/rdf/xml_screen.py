@@ -39,7 +39,7 @@ MAX_XML_DEPTH: Final = 4000
 _HEAD_BYTES: Final = 16 * 1024  # with the declarations
 _STEP_BYTES: Final = 16 * 1024  # between two checks of the depth
 # An unterminated construct continues in the next block; each byte is scanned once.
-_NO_ELEMENTS = re.compile(
+ASIDE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
 )
 # An outline keeps delimiters, letters by which attributes of RDF differ, and the case.
@@ -216,7 +216,7 @@ def outline_of(text: bytes) -> bytes:
 
 def without_comments(text: bytes) -> bytes:
     """Return text without comments, CDATA and processing instructions."""
-    return _NO_ELEMENTS.sub(b"", text)
+    return ASIDE.sub(b"", text)
 
 
 def n_open(text: bytes, begin: int, end: int) -> int:

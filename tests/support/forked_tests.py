@@ -118,7 +118,8 @@ class _Forks:
             self._end(connection)
         elif message is None:
             fork.tests = self._files.popleft() if self._files else deque()
-            connection.send([*fork.tests])
+            with suppress(ConnectionError):  # it has died, which is read next
+                connection.send([*fork.tests])
         elif isinstance(message, int):
             fork.tests.popleft()
             item = self._session.items[message]
@@ -133,7 +134,7 @@ class _Forks:
         fork = self._running.pop(connection)
         connection.close()
         status = os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
-        if not fork.tests and not status:
+        if not (fork.tests or self._files or status):
             return
         place = fork.tests.popleft() if fork.tests else len(self._session.items) - 1
         item = self._session.items[place]
@@ -154,7 +155,7 @@ class _Forks:
 def _received(connection: Connection) -> Any:
     try:
         return connection.recv()
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):  # perhaps in the middle of a message
         return _ENDED
 
 
@@ -162,6 +163,7 @@ def _run(session: pytest.Session, connection: Connection, number: int) -> None:
     """Run files of tests as long as there are any, and end this process."""
     code = 1
     atexit._clear()  # of the process that has collected
+    os.register_at_fork(after_in_child=connection.close)  # its end must be seen
     try:
         end_with_parent()
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -180,6 +182,8 @@ def _run(session: pytest.Session, connection: Connection, number: int) -> None:
     except BaseException:  # its parent cannot see it
         traceback.print_exc()
     finally:
+        with suppress(BaseException):  # after an interrupt
+            session._setupstate.teardown_exact(None)
         with suppress(BaseException):
             atexit._run_exitfuncs()
             sys.stderr.flush()
@@ -201,9 +205,7 @@ def _settle(config: Any, connection: Connection, number: int) -> None:
     if (capture := plugins.getplugin("capturemanager")).is_globally_capturing():
         capture.stop_global_capturing()
         capture.start_global_capturing()
-    for name in ("terminalreporter", "lfplugin", "junitxml"):
-        if plugins.has_plugin(name):
-            plugins.unregister(name=name)
+    plugins.unregister(name="terminalreporter")
     plugins.register(_Reports(config, connection))
 
 

@@ -509,6 +509,8 @@ def _is_misread(name: str, definition: dict[str, Any], terms: dict[str, Any]) ->
     """Return whether pyoxigraph 0.5.13 misreads a definition."""
     # The lenient parser does not refuse these.
     kind, reverse = definition.get("@type"), definition.get("@reverse")
+    if kind == "@none":  # it would leave out the default language
+        return True
     if (
         isinstance(kind, str)
         and kind[:1] != "@"

@@ -213,6 +213,16 @@ def test_terms_that_terms_need_are_kept() -> None:
             {"@context": {"a": {"@id": "b"}}, "a": {"@type": "http://t.example/"}},
             id="term of a relative IRI",
         ),
+        pytest.param(
+            {
+                "@context": {
+                    "@language": "de",
+                    "a": {"@id": "http://p.example/", "@type": "@none"},
+                },
+                "a": "x",
+            },
+            id="default language without a type",
+        ),
         pytest.param({"http://p.example/": 10**18}, id="integer"),
         pytest.param({"http://p.example/": 1e400}, id="infinite"),
         pytest.param({"http://p.example/": -0.0}, id="minus zero"),
@@ -225,6 +235,22 @@ def test_terms_that_terms_need_are_kept() -> None:
 def test_what_pyoxigraph_reads_otherwise_is_left(document: Any) -> None:
     """If pyoxigraph would read something else, then PyLD is used."""
     assert _fast(document, BASE, Contexts({})) is None
+
+
+def test_keys_without_meaning_are_left_out() -> None:
+    """If no context maps a key, then both ways leave it out, wherever it is."""
+    value = {
+        "@context": [{"name": "http://p.example/name"}, {"of": "http://p.example/of"}],
+        "title": "x",
+        "name": ["n", {"@value": "y"}, None],
+        "of": [{"@id": "#a", "name": "m", "other": 2}, {"title": 1, "of": {"x/y": 1}}],
+        "@reverse": {"of": {"other": "x", "name": "o"}},
+    }
+    whole = canonical(read_whole(value, base=BASE, contexts=Contexts({})))
+    loader = ContextLoader(Contexts({}), document_url=BASE)
+    blocks = fast_blocks(value, JsonLdReaderOptions(base=BASE, mends=False), loader)
+    assert blocks is not None
+    assert canonical(b"".join(blocks)) == whole
 
 
 @pytest.mark.parametrize("kind", ["@set", "@list"])
