@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from scrapy.settings import BaseSettings
 
@@ -31,6 +32,9 @@ class Command(QuietCommand):
             metavar="TIME",
             help="first sights and requests since then, as 2026-09-21 (all)",
         )
+        parser.add_argument(
+            "--json", action="store_true", help="write the report as JSON, too"
+        )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -49,8 +53,10 @@ class Command(QuietCommand):
             site = registered_domain(host_of(named_url(opts.site)))
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
-        page, damages = make_report(settings, root, folder, site, begin_ms)
-        sys.stdout.write(f"{page}\n")
+        output = sys.stdout if opts.json else None
+        page, damages = make_report(settings, root, folder, site, begin_ms, output)
+        if not opts.json:
+            sys.stdout.write(f"{page}\n")
         for damage in damages:
             sys.stderr.write(f"{program()}: report: {damage}\n")
         return int(bool(damages))
@@ -62,6 +68,7 @@ def make_report(
     folder: Path | None = None,
     site: str | None = None,
     begin_ms: int = 0,
+    output: TextIO | None = None,
 ) -> tuple[Path, tuple[str, ...]]:
     """Write the report of a crawl; return its page, and the damages of the logs.
 
@@ -71,20 +78,24 @@ def make_report(
         folder: of the report; None: in that of the crawl.
         site: only this registered domain.
         begin_ms: leave out what was seen before, Unix time.
+        output: gets the report as JSON with all rows.
 
     Raises:
         ConfigError: nothing was stored, or the URL database is damaged.
         OSError: a disk is full, or cannot be read.
     """
     from rdfcrawl.analysis.report.making import report_crawl
-    from rdfcrawl.analysis.report.writing import write_report
+    from rdfcrawl.analysis.report.writing import iter_json, write_report
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.core.sorting import SpillFolder
     from rdfcrawl.frontier.queue.options import CrawlOptions
 
     built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
-    written = write_report(
-        report_crawl(root, site, begin_ms), folder or root / "report"
-    )
+    with SpillFolder(root) as spills:
+        report = report_crawl(root, site, begin_ms, spills)
+        written = write_report(report, folder or root / "report")
+        if output is not None:
+            output.writelines(iter_json(report, has_all=True))
     return written[0], built.damages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,13 @@ from rdfcrawl.analysis.report.content import (
     ReportFigure,
     ReportRow,
     ReportTable,
+    axis_value,
     shown,
 )
 from rdfcrawl.analysis.report.page import iter_page
 from rdfcrawl.stores.drafts import replacing_file
 
+_encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
 # Characters that start a formula in spreadsheets.
@@ -41,8 +43,7 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     with replacing_file(page) as file:
         file.writelines(iter_page(report))
     with replacing_file(data) as file:
-        json.dump(to_json(report), file, indent=1, allow_nan=False)
-        file.write("\n")
+        file.writelines(iter_json(report))
     written = [page, data]
     for item in report.items:
         path = folder / f"{item.key}.csv"
@@ -52,24 +53,38 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     return written
 
 
-def to_json(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as JSON values; undefined values are null."""
-    return {
-        "title": report.title,
-        "scope": report.scope,
-        "sections": [
-            {
-                "key": section.key,
-                "title": section.title,
-                "sentence": section.sentence,
-                "items": [_item(item) for item in section.items],
-            }
-            for section in report.sections
-        ],
-    }
+def iter_json(report: CrawlReport, *, has_all: bool = False) -> Iterator[str]:
+    """Yield a report as JSON, piece by piece; undefined values are null.
+
+    Args:
+        report: of a crawl.
+        has_all: tables have all rows that are known, not only the first ones.
+    """
+    sections = (
+        _iter_object(
+            {"key": each.key, "title": each.title, "sentence": each.sentence},
+            "items",
+            (_iter_item(item, has_all=has_all) for item in each.items),
+        )
+        for each in report.sections
+    )
+    fields = {"title": report.title, "scope": report.scope}
+    yield from _iter_object(fields, "sections", sections)
+    yield "\n"
 
 
-def _item(item: ReportFigure | ReportTable) -> dict[str, Any]:
+def _iter_object(
+    fields: dict[str, Any], name: str, members: Iterable[Iterable[str]]
+) -> Iterator[str]:
+    """Yield an object whose last field is a list, with a line for each member."""
+    yield f'{_encode(fields)[:-1]}, "{name}": ['
+    for place, member in enumerate(members):
+        yield ",\n" if place else "\n"
+        yield from member
+    yield "\n]}"
+
+
+def _iter_item(item: ReportFigure | ReportTable, *, has_all: bool) -> Iterator[str]:
     found: dict[str, Any] = {
         "key": item.key,
         "title": item.title,
@@ -77,20 +92,28 @@ def _item(item: ReportFigure | ReportTable) -> dict[str, Any]:
     }
     if item.is_empty:
         found["why_empty"] = item.why_empty
-    if isinstance(item, ReportTable):
-        found["type"] = "table"
-        found["columns"] = list(item.columns)
-        found["rows"] = [[_json_cell(cell) for cell in row] for row in item.rows]
-        found["left_out"] = item.n_left_out
-        return found
-    found["type"] = item.kind.value
-    found["x"], found["y"] = _axis(item.x), _axis(item.y)
-    found["weight"] = item.weight_label
-    found["series"] = [
-        {"name": each.name, "points": [point._asdict() for point in each.points]}
-        for each in item.series
-    ]
-    return found
+    if isinstance(item, ReportFigure):
+        found |= {
+            "type": item.kind.value,
+            "x": _axis(item.x),
+            "y": _axis(item.y),
+            "weight": item.weight_label,
+            "series": [
+                {"name": each.name, "points": [x._asdict() for x in each.points]}
+                for each in item.series
+            ],
+        }
+        yield _encode(found)
+        return
+    is_complete = has_all and item.iter_all is not None
+    found |= {
+        "type": "table",
+        "columns": list(item.columns),
+        "left_out": 0 if is_complete else item.n_left_out,
+    }
+    rows = item.all_rows if has_all else item.rows
+    lines = ([_encode([_json_cell(cell) for cell in row])] for row in rows)
+    yield from _iter_object(found, "rows", lines)
 
 
 def _axis(axis: ChartAxis) -> dict[str, Any]:
@@ -116,10 +139,12 @@ def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
     A column of ratios becomes three: value, numerator and denominator.
     """
     if isinstance(item, ReportFigure):
-        yield ["series", item.x.label, item.y.label, item.weight_label, "number"]
+        labels = item.x.label, item.y.label, item.weight_label
+        yield ["series", *labels, "number", "name"]
         for series in item.series:
-            for point in series.points:
-                yield [series.name, *point]
+            for x, y, *rest in series.points:
+                row = series.name, axis_value(item.x, x), axis_value(item.y, y), *rest
+                yield list(_csv_row(row, [False] * len(row)))
         return
     are_ratios = [
         any(isinstance(row[place], MeasuredRatio) for row in item.rows)
@@ -130,7 +155,7 @@ def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
         heads += [name]
         heads += [f"{name} numerator", f"{name} denominator"] if is_ratio else []
     yield heads
-    for row in item.rows:
+    for row in item.all_rows:
         yield list(_csv_row(row, are_ratios))
 
 
