@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TextIO
 
 from scrapy.settings import BaseSettings
 
@@ -33,7 +32,7 @@ class Command(QuietCommand):
             help="first sights and requests since then, as 2026-09-21 (all)",
         )
         parser.add_argument(
-            "--json", action="store_true", help="write the report as JSON, too"
+            "--json", action="store_true", help="print the report as JSON"
         )
 
     def act(
@@ -41,21 +40,26 @@ class Command(QuietCommand):
     ) -> int:
         """Report; return 1 if a part of the logs could not be read."""
         from rdfcrawl.stores.crawl_folder import find_crawl
-        from rdfcrawl.stores.export.selection import parse_since
-        from rdfcrawl.uri import host_of, registered_domain
-        from rdfcrawl.uri.parse import named_url
 
         if args:
             fail(f"report: takes options only, not {args[0]}")
-        begin_ms = 0 if opts.since is None else parse_since(opts.since)
-        site = None
+        begin_ms, site = 0, None
+        if opts.since is not None:
+            from rdfcrawl.stores.export.selection import parse_since
+
+            begin_ms = parse_since(opts.since)
         if opts.site:
+            from rdfcrawl.uri import host_of, registered_domain
+            from rdfcrawl.uri.parse import named_url
+
             site = registered_domain(host_of(named_url(opts.site)))
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
-        output = sys.stdout if opts.json else None
-        page, damages = make_report(settings, root, folder, site, begin_ms, output)
-        if not opts.json:
+        page, damages = make_report(settings, root, folder, site, begin_ms)
+        if opts.json:
+            with page.with_suffix(".json").open() as file:
+                sys.stdout.writelines(file)
+        else:
             sys.stdout.write(f"{page}\n")
         for damage in damages:
             sys.stderr.write(f"{program()}: report: {damage}\n")
@@ -68,9 +72,10 @@ def make_report(
     folder: Path | None = None,
     site: str | None = None,
     begin_ms: int = 0,
-    output: TextIO | None = None,
 ) -> tuple[Path, tuple[str, ...]]:
     """Write the report of a crawl; return its page, and the damages of the logs.
+
+    Nothing is read or written if nothing has changed since the last report.
 
     Args:
         settings: of the crawl.
@@ -78,14 +83,20 @@ def make_report(
         folder: of the report; None: in that of the crawl.
         site: only this registered domain.
         begin_ms: leave out what was seen before, Unix time.
-        output: gets the report as JSON with all rows.
 
     Raises:
         ConfigError: nothing was stored, or the URL database is damaged.
         OSError: a disk is full, or cannot be read.
     """
+    from rdfcrawl.analysis.report.state import ReportState
+
+    folder = folder or root / "report"
+    form = settings["SESSION_PARAMETERS"]
+    state = ReportState(root, folder, site, begin_ms, form)
+    if state.page:
+        return state.page, ()
     from rdfcrawl.analysis.report.making import report_crawl
-    from rdfcrawl.analysis.report.writing import iter_json, write_report
+    from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
     from rdfcrawl.core.sorting import SpillFolder
@@ -94,8 +105,7 @@ def make_report(
     built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
     with SpillFolder(root) as spills:
-        report = report_crawl(root, site, begin_ms, spills)
-        written = write_report(report, folder or root / "report")
-        if output is not None:
-            output.writelines(iter_json(report, has_all=True))
+        written = write_report(report_crawl(root, site, begin_ms, spills), folder)
+    if not built.damages:
+        state.keep(written)
     return written[0], built.damages

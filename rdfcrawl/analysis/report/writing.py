@@ -26,6 +26,7 @@ from rdfcrawl.stores.drafts import replacing_file
 _encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
+CONTENTS_NAME: Final = "contents.json"
 # Characters that start a formula in spreadsheets.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -33,18 +34,22 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     """Write `report.html`, `report.json`, and a CSV file for each figure and table.
 
-    Each file replaces that of an earlier report atomically.
+    `contents.json` has only titles, so it is small even if lists are long. Each file
+    replaces that of an earlier report atomically.
 
     Raises:
         OSError: the disk is full, or refuses the file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page, data = folder / PAGE_NAME, folder / JSON_NAME
+    names = PAGE_NAME, JSON_NAME, CONTENTS_NAME
+    page, data, contents = (folder / name for name in names)
     with replacing_file(page) as file:
         file.writelines(iter_page(report))
     with replacing_file(data) as file:
         file.writelines(iter_json(report))
-    written = [page, data]
+    with replacing_file(contents) as file:
+        file.write(_encode(_contents_of(report)))
+    written = [page, data, contents]
     for item in report.items:
         path = folder / f"{item.key}.csv"
         with replacing_file(path) as file:
@@ -53,18 +58,35 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     return written
 
 
-def iter_json(report: CrawlReport, *, has_all: bool = False) -> Iterator[str]:
-    """Yield a report as JSON, piece by piece; undefined values are null.
+def _contents_of(report: CrawlReport) -> dict[str, Any]:
+    """Return a report as JSON values without points and rows, except of outcomes."""
+    sections = []
+    for section in report.sections:
+        items = []
+        for each in section.items:
+            why_empty = each.why_empty if each.is_empty else ""
+            item = {"key": each.key, "title": each.title, "why_empty": why_empty}
+            if isinstance(each, ReportTable) and each.key == "outcomes":
+                item["rows"] = [[_json_cell(cell) for cell in row] for row in each.rows]
+            items.append(item)
+        sections.append(
+            {
+                "key": section.key,
+                "title": section.title,
+                "sentence": section.sentence,
+                "items": items,
+            }
+        )
+    return {"title": report.title, "scope": report.scope, "sections": sections}
 
-    Args:
-        report: of a crawl.
-        has_all: tables have all rows that are known, not only the first ones.
-    """
+
+def iter_json(report: CrawlReport) -> Iterator[str]:
+    """Yield a report as JSON, piece by piece; undefined values are null."""
     sections = (
         _iter_object(
             {"key": each.key, "title": each.title, "sentence": each.sentence},
             "items",
-            (_iter_item(item, has_all=has_all) for item in each.items),
+            map(_iter_item, each.items),
         )
         for each in report.sections
     )
@@ -84,7 +106,7 @@ def _iter_object(
     yield "\n]}"
 
 
-def _iter_item(item: ReportFigure | ReportTable, *, has_all: bool) -> Iterator[str]:
+def _iter_item(item: ReportFigure | ReportTable) -> Iterator[str]:
     found: dict[str, Any] = {
         "key": item.key,
         "title": item.title,
@@ -105,14 +127,12 @@ def _iter_item(item: ReportFigure | ReportTable, *, has_all: bool) -> Iterator[s
         }
         yield _encode(found)
         return
-    is_complete = has_all and item.iter_all is not None
     found |= {
         "type": "table",
         "columns": list(item.columns),
-        "left_out": 0 if is_complete else item.n_left_out,
+        "left_out": 0 if item.iter_all else item.n_left_out,
     }
-    rows = item.all_rows if has_all else item.rows
-    lines = ([_encode([_json_cell(cell) for cell in row])] for row in rows)
+    lines = ([_encode([_json_cell(cell) for cell in row])] for row in item.all_rows)
     yield from _iter_object(found, "rows", lines)
 
 

@@ -286,7 +286,7 @@ def days(request: pytest.FixtureRequest, tmp_path_factory: Any) -> DaysReport:
     build(root, NormalForm())
     with SpillFolder(root) as spills:
         crawled = report_crawl(root, spills=spills)
-        report = json.loads("".join(iter_json(crawled, has_all=True)))
+        report = json.loads("".join(iter_json(crawled)))
     items = [item for section in report["sections"] for item in section["items"]]
     figures = {
         item["key"]: [
