@@ -65,7 +65,7 @@ def detail_of(facts: UriFacts) -> str:
     if facts.is_redirect:
         return facts.redirects_to
     last = facts.fetches[-1]
-    is_status = last.http_status >= 400 or not last.fault
+    is_status = last.http_status >= 400 or last.fault in ("", Reason.NOINDEX)
     return str(last.http_status) if is_status else last.fault
 
 

@@ -10,6 +10,7 @@ import json
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -262,7 +263,7 @@ class UrlLists:
                 rows=first,
                 n_left_out=n_rows - len(first),
                 why_empty="No URL is in this list.",
-                iter_all=lambda each=each: self._iter_rows(each),
+                iter_all=partial(self._iter_rows, each),
             )
 
     def _of(self, kind: UrlList) -> list[_ListPart]:

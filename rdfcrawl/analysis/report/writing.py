@@ -65,7 +65,8 @@ def _contents_of(report: CrawlReport) -> dict[str, Any]:
         items = []
         for each in section.items:
             why_empty = each.why_empty if each.is_empty else ""
-            item = {"key": each.key, "title": each.title, "why_empty": why_empty}
+            item: dict[str, Any] = {"key": each.key, "title": each.title}
+            item["why_empty"] = why_empty
             if isinstance(each, ReportTable) and each.key == "outcomes":
                 item["rows"] = [[_json_cell(cell) for cell in row] for row in each.rows]
             items.append(item)
@@ -162,8 +163,9 @@ def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
         labels = item.x.label, item.y.label, item.weight_label
         yield ["series", *labels, "number", "name"]
         for series in item.series:
-            for x, y, *rest in series.points:
-                row = series.name, axis_value(item.x, x), axis_value(item.y, y), *rest
+            for point in series.points:
+                place = axis_value(item.x, point.x), axis_value(item.y, point.y)
+                row: ReportRow = (series.name, *place, *point[2:])
                 yield list(_csv_row(row, [False] * len(row)))
         return
     are_ratios = [

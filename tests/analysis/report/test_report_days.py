@@ -227,8 +227,8 @@ class SiteReader:
 
     def intervals(self) -> Iterator[tuple[int, bool, bool]]:
         """Yield end, change and claim of each interval between two reads of a page."""
-        for _, *found in self.intervals_of_urls():
-            yield found[0], found[1], found[2]
+        for _, end, is_changed, is_claimed in self.intervals_of_urls():
+            yield end, is_changed, is_claimed
 
     def intervals_of_urls(self) -> Iterator[tuple[str, int, bool, bool]]:
         """Yield the same with the URL first."""
