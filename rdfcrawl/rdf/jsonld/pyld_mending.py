@@ -336,8 +336,8 @@ class MendingProcessor(Processor):
                 lost = [x for x in names if is_unknown or x.startswith(UNKNOWN)]
                 if not lost:
                     continue
-                names = (place,) if is_unknown else (lost[0], place)
-                note_unknown(self.log, *names, n=len(lost))
+                name, inside = (place, "") if is_unknown else (lost[0], place)
+                note_unknown(self.log, name, inside, len(lost))
                 node[key] = [x for x in values if key == "@type" and x not in lost]
 
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
