@@ -330,7 +330,7 @@ class MendingProcessor(Processor):
         """Remove names that only missing contexts could define."""
         for place, node in graph.items():
             is_unknown = isinstance(place, str) and place.startswith(UNKNOWN)
-            for key in node.keys() - {"@id"}:
+            for key in sorted(node.keys() - {"@id"}):
                 values = node[key]
                 names = values if key == "@type" else [key] * len(values)
                 lost = [x for x in names if is_unknown or x.startswith(UNKNOWN)]
