@@ -1,6 +1,6 @@
 """Places for the names of dots, so that no name overlaps another one.
 
-A name is beside its dot if there is room, else further away, with a line to the dot.
+A name is next to its dot if there is room, else further away, with a line to the dot.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
     """Return names of the largest dots that do not overlap each other.
 
     Of up to `MAX_NAMES` dots, all have a name if there is any room. Of more, those
-    have one that have room beside them.
+    have one that have room next to them.
 
     Args:
         dots: the largest first.
