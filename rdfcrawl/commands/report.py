@@ -31,26 +31,36 @@ class Command(QuietCommand):
             metavar="TIME",
             help="first sights and requests since then, as 2026-09-21 (all)",
         )
+        parser.add_argument(
+            "--json", action="store_true", help="print the report as JSON"
+        )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
     ) -> int:
         """Report; return 1 if a part of the logs could not be read."""
         from rdfcrawl.stores.crawl_folder import find_crawl
-        from rdfcrawl.stores.export.selection import parse_since
-        from rdfcrawl.uri import host_of, registered_domain
-        from rdfcrawl.uri.parse import named_url
 
         if args:
             fail(f"report: takes options only, not {args[0]}")
-        begin_ms = 0 if opts.since is None else parse_since(opts.since)
-        site = None
+        begin_ms, site = 0, None
+        if opts.since is not None:
+            from rdfcrawl.stores.export.selection import parse_since
+
+            begin_ms = parse_since(opts.since)
         if opts.site:
+            from rdfcrawl.uri import host_of, registered_domain
+            from rdfcrawl.uri.parse import named_url
+
             site = registered_domain(host_of(named_url(opts.site)))
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
         page, damages = make_report(settings, root, folder, site, begin_ms)
-        sys.stdout.write(f"{page}\n")
+        if opts.json:
+            with page.with_suffix(".json").open() as file:
+                sys.stdout.writelines(file)
+        else:
+            sys.stdout.write(f"{page}\n")
         for damage in damages:
             sys.stderr.write(f"{program()}: report: {damage}\n")
         return int(bool(damages))
@@ -65,6 +75,8 @@ def make_report(
 ) -> tuple[Path, tuple[str, ...]]:
     """Write the report of a crawl; return its page, and the damages of the logs.
 
+    Nothing is read or written if nothing has changed since the last report.
+
     Args:
         settings: of the crawl.
         root: folder of the crawl.
@@ -76,15 +88,24 @@ def make_report(
         ConfigError: nothing was stored, or the URL database is damaged.
         OSError: a disk is full, or cannot be read.
     """
+    from rdfcrawl.analysis.report.state import ReportState
+
+    folder = folder or root / "report"
+    form = settings["SESSION_PARAMETERS"]
+    state = ReportState(root, folder, site, begin_ms, form)
+    if state.page:
+        return state.page, ()
     from rdfcrawl.analysis.report.making import report_crawl
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.core.sorting import SpillFolder
     from rdfcrawl.frontier.queue.options import CrawlOptions
 
     built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
-    written = write_report(
-        report_crawl(root, site, begin_ms), folder or root / "report"
-    )
+    with SpillFolder(root) as spills:
+        written = write_report(report_crawl(root, site, begin_ms, spills), folder)
+    if not built.damages:
+        state.keep(written)
     return written[0], built.damages
