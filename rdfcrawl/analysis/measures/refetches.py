@@ -82,11 +82,18 @@ def _interval(
     if not is_changed or modified is None or not begin < modified <= end:
         modified = None
     changed_ms = (begin + end) / 2 if is_changed and modified is None else modified
-    claimed = claimed_times(facts, begin, end)
-    is_dated = bool(facts.claims) and stated_lastmod(facts, end) is not None
+    stated, claimed = _stated(facts, begin, end) if facts.claims else (None, ())
+    is_claimed, is_dated = bool(claimed), stated is not None
     return FetchInterval(
-        *(begin, end, is_changed, bool(claimed), changed_ms, is_new, is_dated),
-        *(modified, claimed),
+        begin,
+        end,
+        is_changed,
+        is_claimed,
+        changed_ms,
+        is_new,
+        is_dated,
+        modified,
+        claimed,
     )
 
 
@@ -96,22 +103,30 @@ def claimed_times(facts: UriFacts, begin_ms: int, end_ms: int) -> tuple[int, ...
     The time of a claim is its lastmod if it lies between the fetch and the reading,
     else that of the reading.
     """
+    return _stated(facts, begin_ms, end_ms)[1] if facts.claims else ()
+
+
+def _stated(
+    facts: UriFacts, begin_ms: int, end_ms: int
+) -> tuple[int | None, tuple[int, ...]]:
+    """Return the lastmod at a time, and the times of claims since a fetch."""
     claims = facts.claims
-    if not claims:
-        return ()
-    first, last = (bisect_right(claims, ms, key=_READ_MS) for ms in (begin_ms, end_ms))
+    first = bisect_right(claims, begin_ms, key=_READ_MS)
+    last = bisect_right(claims, end_ms, lo=first, key=_READ_MS)
     stated = claims[last - 1].lastmod_ms if last else None
     before = claims[first - 1].lastmod_ms if first else None
-    if stated is None or not has_claim(stated, before=before, since_ms=begin_ms):
-        return ()
-    dated = [
-        (each.lastmod_ms, each.read_ms)
-        for each in claims[first:last]
-        if each.lastmod_ms is not None
-    ]
-    if not dated:  # it was read before the fetch, and lies after it
-        return (min(stated, end_ms),)
-    return tuple(ms if begin_ms < ms <= read_ms else read_ms for ms, read_ms in dated)
+    if not has_claim(stated, before=before, since_ms=begin_ms) or stated is None:
+        return stated, ()
+    if first == last:  # it was read before the fetch, and lies after it
+        return stated, (min(stated, end_ms),)
+    new = [(x.lastmod_ms, x.read_ms) for x in claims[first:last]]
+    return stated, tuple(
+        [
+            ms if begin_ms < ms <= read_ms else read_ms
+            for ms, read_ms in new
+            if ms is not None
+        ]
+    )
 
 
 def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:

@@ -15,17 +15,17 @@ likelihood estimation of a mixing distribution" (1978).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import nlargest
 from math import exp, expm1, fsum, log, log10
-from operator import itemgetter, mul
+from operator import mul
+from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.measures.refetches import claimed_times, iter_intervals
 from rdfcrawl.analysis.refresh.optimal import stated_rate, worth_of
-from rdfcrawl.analysis.refresh.policy import DAY_MS, chance
+from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.refresh.trust import judge_site
 
 if TYPE_CHECKING:
@@ -82,31 +82,25 @@ class SiteModel:
     def rates(self, facts: UriFacts, now_ms: int) -> list[tuple[float, float]]:
         """Return the probable rates of a page, in changes per ms, with their weights.
 
-        The weights add up to nearly 1.
+        The weights add up to nearly 1: negligible ones are left out.
         """
-        evidence = _evidence(facts, self.trust.of(facts), now_ms)
-        logs = [x + y for x, y in zip(evidence, map(log, self.prior), strict=True)]
-        return _normal(logs)
+        likelihoods = _likelihoods(facts, self.trust.of(facts), now_ms)
+        joint = list(map(mul, likelihoods, self.prior))
+        total = sum(joint)
+        least = _NEGLIGIBLE * total
+        weights = zip(RATES, joint, strict=True)
+        return [(rate, each / total) for rate, each in weights if each > least]
 
 
-def learn(open_pages: Callable[[], Iterable[UriFacts]], now_ms: int) -> SiteModel:
+def learn(pages: Iterable[UriFacts], now_ms: int) -> SiteModel:
     """Return the model of a site at a time.
 
     Its distribution of rates is learned from a sample of the pages that were refetched,
     by a few steps of expectation maximization.
-
-    Args:
-        open_pages: returns an iterator over the facts of its pages; called twice.
-        now_ms: the time.
     """
-    trust = judge_site(open_pages(), now_ms)
-    refetched = ((chance(x.url), x) for x in open_pages() if len(x.fetches) > 1)
-    sample = nlargest(MAX_SAMPLE, refetched, key=itemgetter(0))
-    likelihoods = []
-    for _, facts in sample:
-        logs = _evidence(facts, trust.of(facts), now_ms)
-        most = max(logs)
-        likelihoods.append([exp(each - most) for each in logs])
+    sample: list[UriFacts] = []
+    trust = judge_site(_sampled(pages, sample), now_ms)
+    likelihoods = [_likelihoods(x, trust.of(x), now_ms) for x in sample]
     prior = BROAD
     for _ in range(_N_ROUNDS):
         found = [_N_PSEUDO * each for each in BROAD]
@@ -116,6 +110,23 @@ def learn(open_pages: Callable[[], Iterable[UriFacts]], now_ms: int) -> SiteMode
             found = [x + y * share for x, y in zip(found, joint, strict=True)]
         prior = [each / (_N_PSEUDO + len(sample)) for each in found]
     return SiteModel(trust, prior)
+
+
+def _sampled(pages: Iterable[UriFacts], sample: list[UriFacts]) -> Iterator[UriFacts]:
+    """Yield pages; keep some of those that were refetched, with the same chance each.
+
+    The numbers of the pages decide, so equal pages give the same sample.
+    """
+    dice, n_refetched = Random(MAX_SAMPLE), 0
+    for each in pages:
+        if len(each.fetches) > 1:
+            n_refetched += 1
+            place = int(dice.random() * n_refetched)
+            if n_refetched <= MAX_SAMPLE:
+                sample.append(each)
+            elif place < MAX_SAMPLE:
+                sample[place] = each
+        yield each
 
 
 def stale_probability(
@@ -195,8 +206,10 @@ class _Copy(NamedTuple):
         this one, or sooner at a signal if most of those are right: the fresh time
         between two fetches, minus the time between them if it was fresh now.
         """
-        decay, trust = self.decay(rate), self.trust
-        seen, false = trust.detection * rate, trust.false_rate
+        seen, false = self.trust.detection * rate, self.trust.false_rate
+        if not (seen or self.signals):
+            return worth_of(rate, self.age_ms)
+        decay = self.decay(rate)
         if seen <= false:
             return worth_of(rate, decay / rate)
         until_ms = decay / (rate - seen)
@@ -217,8 +230,8 @@ def confirmed_ms(facts: UriFacts) -> int:
     return facts.fetches[-1].started_ms if facts.fetches else 0
 
 
-def _evidence(facts: UriFacts, trust: LastmodTrust, now_ms: int) -> Sequence[float]:
-    """Return the logarithms of the likelihoods of what is known of a page, by rate.
+def _likelihoods(facts: UriFacts, trust: LastmodTrust, now_ms: int) -> Sequence[float]:
+    """Return the likelihoods of what is known of a page, by rate; the greatest is 1.
 
     Of a time with a change, its part after `Last-Modified` had none; nor had, as surely
     as changes are signalled, the part before the first signal, or the time since the
@@ -246,7 +259,9 @@ def _evidence(facts: UriFacts, trust: LastmodTrust, now_ms: int) -> Sequence[flo
         rows.append(_changed(_step(1 / min(stated, RATES[-1]))))
         quiet += 1 / stated
     rows.append([-rate * quiet for rate in RATES])
-    return list(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
+    logs = list(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
+    most = max(logs)
+    return [exp(each - most) for each in logs]
 
 
 def _step(ms: float) -> int:
@@ -258,13 +273,3 @@ def _changed(step: int) -> Sequence[float]:
     """Return the log-likelihoods of a change within a time, by rate."""
     ms = exp(step / _STEPS)
     return [log(-expm1(-rate * ms)) for rate in RATES]
-
-
-def _normal(logs: Sequence[float]) -> list[tuple[float, float]]:
-    """Return rates with weights that add up to 1, without negligible ones."""
-    least = max(logs) + log(_NEGLIGIBLE)
-    kept = [
-        (rate, exp(x - least)) for rate, x in zip(RATES, logs, strict=True) if x > least
-    ]
-    total = fsum(weight for _, weight in kept)
-    return [(rate, weight / total) for rate, weight in kept]

@@ -12,6 +12,7 @@ from functools import partial
 from heapq import heappush, heapreplace
 from math import fsum, log
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from rdfcrawl.analysis.refresh.policy import (
     RefreshEpoch,
@@ -57,7 +58,7 @@ class StaleProbability:
     ) -> list[str]:
         """Return the pages whose fetch is worth most, samples, then the oldest."""
         now_ms, n = epoch.now_ms, epoch.n_fetches
-        model = learn(open_pages, now_ms)
+        model = learn(open_pages(), now_ms)
         worthiest, oldest, silent = _Greatest(n), _Greatest(n), _Silent(n)
         n_led = 0
         for each in open_pages():
@@ -83,20 +84,21 @@ class StaleProbability:
         self, open_pages: Callable[[], Iterable[UriFacts]], now_ms: int
     ) -> Callable[[UriFacts], float]:
         """Return a function that gives the worth of fetching a page of a site."""
-        return partial(fetch_worth, model=learn(open_pages, now_ms), now_ms=now_ms)
+        return partial(fetch_worth, model=learn(open_pages(), now_ms), now_ms=now_ms)
 
 
 @dataclass(slots=True)
 class _Greatest:
-    """The URLs with the greatest numbers; of equal ones, the first that are added."""
+    """The URLs with the greatest numbers, of equal ones in a mixed order.
+
+    Pages with similar URLs often change alike.
+    """
 
     n: int
-    _n_added: int = 0
     _heap: list[tuple[float, int, str]] = field(default_factory=list)
 
     def add(self, number: float, url: str) -> None:
-        self._n_added += 1
-        each = (number, -self._n_added, url)
+        each = (number, crc32(url.encode()), url)
         if len(self._heap) < self.n:
             heappush(self._heap, each)
         elif self.n and each > self._heap[0]:

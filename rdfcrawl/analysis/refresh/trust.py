@@ -15,7 +15,7 @@ Source: section 6.3.2 of the paper, which leaves open how the accuracy is approx
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from heapq import heappush, heappushpop
+from heapq import heappush, heapreplace
 from math import expm1
 from typing import TYPE_CHECKING, Final
 
@@ -86,11 +86,17 @@ class _LatestIntervals:
     def add(self, interval: FetchInterval) -> None:
         length = interval.end_ms - interval.begin_ms
         n_claims = len(interval.claimed_ms)
-        each = (interval.end_ms, length, interval.is_changed, n_claims)
+        self._keep((interval.end_ms, length, interval.is_changed, n_claims))
+
+    def include(self, other: _LatestIntervals) -> None:
+        for each in other._latest:
+            self._keep(each)
+
+    def _keep(self, each: tuple[int, int, bool, int]) -> None:
         if len(self._latest) < self._n_latest:
             heappush(self._latest, each)
-        else:
-            heappushpop(self._latest, each)
+        elif each > self._latest[0]:
+            heapreplace(self._latest, each)
 
     @property
     def number(self) -> int:
@@ -144,6 +150,13 @@ class TrustCount:
         """Count one interval of any of the pages."""
         self.n_intervals += 1
         (self._claimed if interval.is_claimed else self._unclaimed).add(interval)
+
+    def include(self, other: TrustCount) -> None:
+        """Count the pages and intervals of other pages, too."""
+        self.n_pages += other.n_pages
+        self.n_pending += other.n_pending
+        self._claimed.include(other._claimed)
+        self._unclaimed.include(other._unclaimed)
 
     def judge(self, now_ms: int) -> LastmodTrust:
         """Return precision and recall at a time.
@@ -215,24 +228,22 @@ def is_claimed(facts: UriFacts) -> bool:
 
 def judge_site(pages: Iterable[UriFacts], now_ms: int) -> SiteTrust:
     """Return the trust in the lastmods of a site at a time."""
-    count, counts = TrustCount(), dict[str, TrustCount]()
-    for each in pages:
-        of_group = counts.get(each.dated_by)
-        if of_group is None and len(counts) < MAX_SITEMAPS:
-            of_group = counts[each.dated_by] = TrustCount()
-        groups = (count,) if of_group is None else (count, of_group)
-        if is_dated(each):
-            n_claims = len(claimed_times(each, last_fetched_ms(each), now_ms))
-            for group in groups:
-                group.n_pages += 1
-                group.n_pending += n_claims
+    counts: dict[str, TrustCount] = {}
+    others = TrustCount()
+    for each in filter(is_dated, pages):
+        count = counts.get(each.dated_by, others)
+        if count is others and len(counts) < MAX_SITEMAPS:
+            count = counts[each.dated_by] = TrustCount()
+        count.n_pages += 1
+        count.n_pending += len(claimed_times(each, last_fetched_ms(each), now_ms))
         for interval in iter_intervals(each):
             if interval.is_dated:
-                for group in groups:
-                    group.add(interval)
+                count.add(interval)
     by_sitemap = {
         name: each.judge(now_ms)
         for name, each in counts.items()
         if each.n_intervals >= LEAST_INTERVALS
     }
-    return SiteTrust(count.judge(now_ms), by_sitemap)
+    for each in counts.values():
+        others.include(each)
+    return SiteTrust(others.judge(now_ms), by_sitemap)
