@@ -1,21 +1,24 @@
-"""How fresh each policy of refresh keeps a site, with the same budget.
+"""How fresh each policy of refresh keeps pages that change, with the same budget.
 
-Run: `python -m tests.bench.bench_refresh [N_PAGES [N_DAYS]]`.
+Run: `python -m tests.bench.bench_refresh [write]`; with `write`, the tables in
+`docs/explanation/refresh.md` are replaced.
 
-Pages change by Poisson processes, on average 0.1 times a day, most of them hardly ever
-(gamma distribution of shape 0.5). Each day a policy fetches as many as its budget
-allows. Freshness is the share of time for which copies were equal, after a warm-up of a
-third of the days.
+All dice have fixed seeds. Each day a policy fetches as many pages as its budget allows.
+Freshness is the share of time for which copies were equal, in days 31 to 60.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import fsum
 from operator import mul
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness, freshness_of
 from rdfcrawl.analysis.refresh.policy import (
@@ -30,102 +33,147 @@ from tests.bench.figures import Figure, judge
 from tests.support.changing_pages import (
     ChangingSite,
     Honesty,
+    RefreshResult,
     kept_fresh,
     optimal_freshness,
+    run_together,
     uneven_rates,
 )
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
-    from tests.support.changing_pages import RefreshResult
 
-MEAN_RATE = 0.1
-SHARES = (0.1, 0.2)  # of the pages, that are fetched each day
-LIES: tuple[Honesty, ...] = ("silent", "rewritten", "random")
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "refresh.md"
+N_PAGES, N_DAYS, WARM_UP = 300, 60, 30
+MEAN_RATE: Final = 0.1
+SHARES: Final = (0.05, 0.1, 0.2, 0.5)  # of the pages, that are fetched each day
+LIES: Final[tuple[Honesty, ...]] = ("silent", "rewritten", "random")
+POLICIES: Final[dict[str, RefreshPolicy]] = {
+    "oldest first": FixedInterval(0),
+    "fixed, a week": FixedInterval(7 * DAY_MS),
+    "Nutch": AdaptiveInterval(),
+    "StormCrawler": STORMCRAWLER,
+    "`optimal`": OptimalFreshness(),
+    "`posterior`": StaleProbability(),
+}
 
 
-def policies(
-    rates: list[float], share: float
-) -> dict[str, tuple[RefreshPolicy, Honesty]]:
-    """Return the policies that are compared, each with the sitemap of its site."""
-    interval_ms = round(DAY_MS / share)
-    known = {f"https://a.example/{n}": rate / DAY_MS for n, rate in enumerate(rates)}
-    nutch = AdaptiveInterval(first_ms=interval_ms, least_ms=DAY_MS)
-    with_known = OptimalFreshness(lambda facts: known[facts.url], exploration=0.0)
+@dataclass(frozen=True)
+class Web:
+    """Pages of one site or several.
+
+    Attributes:
+        rates: changes of each page in a day.
+        sizes: of the sites.
+        drift: share of the pages whose rate changes, each day.
+    """
+
+    rates: list[float]
+    sizes: Sequence[int] = (N_PAGES,)
+    drift: float = 0.0
+
+    def run(self, policy: RefreshPolicy, share: float) -> RefreshResult:
+        """Refresh the sites by a policy."""
+        sites, begin = [], 0
+        for n, size in enumerate(self.sizes):
+            rates = self.rates[begin : begin + size]
+            sites.append(ChangingSite(rates, "none", n, self.drift, f"{n}.example"))
+            begin += size
+        return run_together(sites, policy, N_DAYS, round(N_PAGES * share), WARM_UP)
+
+
+def webs() -> dict[str, Web]:
+    """Return the webs by name, each of 300 pages."""
+    dice = random.Random(2)
+    uneven = uneven_rates(N_PAGES, mean=MEAN_RATE)
+    mixed = [0.0] * 120 + [1 / 7] * 120 + [24.0] * 60
+    fast = uneven[:270] + [float(dice.randint(10, 100)) for _ in range(30)]
+    for rates in (mixed, fast):
+        dice.shuffle(rates)
     return {
-        "fixed interval": (FixedInterval(interval_ms), "none"),
-        "adaptive, as Nutch": (nutch, "none"),
-        "adaptive, as StormCrawler": (STORMCRAWLER, "none"),
-        "optimal, rates estimated": (OptimalFreshness(), "none"),
-        "optimal, rates known": (with_known, "none"),
-        "sitemap-led, truthful": (StaleProbability(), "truthful"),
-        **{f"sitemap-led, {lie}": (StaleProbability(), lie) for lie in LIES},
+        "stationary": Web(uneven),
+        "mixed": Web(mixed),
+        "fast tail": Web(fast),
+        "drifting": Web(uneven, drift=1 / 60),
+        "31 sites": Web(uneven, [5] * 30 + [150]),
     }
 
 
-def compare(rates: list[float], n_days: int, share: float) -> list[Figure]:
-    """Print a row for each policy; return its freshness next to a fixed interval."""
-    budget = round(len(rates) * share)
-    optimum = optimal_freshness(rates, budget)
-    print(f"{len(rates)} pages, {budget} fetches a day; optimum {optimum:.3f}")
-    figures = []
-    fixed = 0.0
-    for name, (policy, honesty) in policies(rates, share).items():
-        site = ChangingSite(rates, honesty)
-        found = site.run(policy, n_epochs=n_days, budget=budget, warm_up=n_days // 3)
-        fixed = fixed or found.freshness
-        print(f"{name:28} {_row(found)}", flush=True)
-        # Adaptive intervals grow beyond the budget.
-        least = None if "adaptive" in name or "fixed" in name else 1.0
-        figures.append(
-            Figure(
-                f"{name}, {share:.0%} a day",
-                found.freshness / fixed,
-                "x fixed",
-                at_least=least,
-            )
-        )
-    return figures
+def compare() -> tuple[str, list[Figure]]:
+    """Return a table of policies, webs and budgets, and what it must show."""
+    head = ["web", "budget", *POLICIES, "optimum"]
+    rows, figures = [], []
+    for name, web in webs().items():
+        for share in SHARES:
+            found = {x: web.run(y, share).freshness for x, y in POLICIES.items()}
+            best = optimal_freshness(web.rates, round(N_PAGES * share))
+            cells = [f"{each:.3f}" for each in (*found.values(), best)]
+            rows.append([name, f"{share:.2f}", *cells])
+            print(*rows[-1], flush=True)
+            for other in ("oldest first", "`optimal`"):
+                ratio = found["`posterior`"] / found[other]
+                least = 1.0 if other == "oldest first" else None
+                figures.append(
+                    Figure(f"{name}, {share}", ratio, f"x {other}", at_least=least)
+                )
+    return _table(head, rows), figures
 
 
-def _row(found: RefreshResult) -> str:
-    each = found.n_fetches / found.n_changed
-    return f"fresh {found.freshness:.3f}, {each:.2f} fetches for each changed page"
-
-
-def truth(rates: list[float], n_days: int) -> list[Figure]:
-    """Return the cost of a truthful sitemap, and the time until lies are found out."""
-    budget = round(len(rates) * SHARES[-1])
-    site = ChangingSite(rates, "truthful")
-    found = site.run(StaleProbability(), n_epochs=n_days, budget=budget)
-    figures = [
-        Figure("truthful", found.n_fetches / found.n_changed, "x changed", at_most=1.1),
-        Figure("truthful, missed", found.n_missed, "pages", at_most=0),
-    ]
+def compare_sitemaps() -> tuple[str, list[Figure]]:
+    """Return a table of sitemaps and budgets, and what it must show."""
+    kinds: dict[str, Honesty] = {
+        "none": "none",
+        "truthful": "truthful",
+        "with 70 % of the changes": "incomplete",
+        "with as many false claims": "imprecise",
+        "`lastmod`s that never change": "silent",
+        "all `lastmod`s new each day": "rewritten",
+        "`lastmod`s new by chance": "random",
+    }
+    rates = uneven_rates(N_PAGES, mean=MEAN_RATE)
+    rows, figures = [], []
+    for name, kind in kinds.items():
+        row = [name]
+        for share in SHARES:
+            found = settled(rates, kind, round(N_PAGES * share))
+            cost = found.n_fetches / found.n_changed
+            row += [f"{found.freshness:.3f}", f"{cost:.2f}"]
+            if kind == "truthful":
+                figures.append(Figure(f"truthful, {share}", cost, "", at_most=1.05))
+        rows.append(row)
+        print(*row, flush=True)
     for lie in LIES:
-        longest = max(_days_trusted(rates, lie, budget, seed) for seed in range(5))
+        longest = max(_days_trusted(rates, lie, seed) for seed in range(5))
         figures.append(Figure(f"{lie}, trusted for", longest, "days", at_most=10))
-    return figures
+    head = ["sitemap", *(x for share in SHARES for x in (f"{share:.2f}", "cost"))]
+    return _table(head, rows), figures
 
 
-def _days_trusted(rates: list[float], lie: Honesty, budget: int, seed: int) -> int:
+def settled(rates: list[float], kind: Honesty, budget: int) -> RefreshResult:
+    """Refresh a site with a sitemap; the first days do not count."""
+    site = ChangingSite(rates, kind)
+    site.run(StaleProbability(), n_epochs=WARM_UP, budget=budget)
+    return site.run(StaleProbability(), n_epochs=N_DAYS - WARM_UP, budget=budget)
+
+
+def _days_trusted(rates: list[float], lie: Honesty, seed: int) -> int:
     """Return for how many days a site is trusted after it begins to lie."""
     site = ChangingSite(rates, "truthful", seed)
-    site.run(StaleProbability(), n_epochs=30, budget=budget)
+    site.run(StaleProbability(), n_epochs=30, budget=60)
     site.honesty = lie
     n_days = 0
-    while n_days < 100 and _is_trusted(site):
-        site.run(StaleProbability(), n_epochs=1, budget=budget)
+    while n_days < 100 and judge_site(site.known(), site.day * DAY_MS).dated.is_trusted:
+        site.run(StaleProbability(), n_epochs=1, budget=60)
         n_days += 1
     return n_days
 
 
-def _is_trusted(site: ChangingSite) -> bool:
-    facts = (page.facts() for page in site.pages)
-    return judge_site(facts, site.day * DAY_MS).dated.is_trusted
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(each)} |\n" for each in lines)
 
 
-def webs() -> dict[str, tuple[list[list[float]], int]]:
+def hosts_of_webs() -> dict[str, tuple[list[list[float]], int]]:
     """Return the rates of the pages of several hosts, and fetches a day for all."""
     dice = random.Random(1)
 
@@ -162,25 +210,42 @@ def equal_shares(hosts: list[list[float]], budget: int) -> float:
     return fsum(map(mul, fresh, sizes)) / sum(sizes)
 
 
-def compare_shares() -> list[Figure]:
-    """Print freshness by shares of a budget; return that by one price, of the best."""
-    figures = []
-    for name, (hosts, budget) in webs().items():
+def compare_shares() -> tuple[str, list[Figure]]:
+    """Return a table of webs of several hosts that share a budget."""
+    rows, figures = [], []
+    for name, (hosts, budget) in hosts_of_webs().items():
         best = optimal_freshness([rate for some in hosts for rate in some], budget)
-        found = kept_fresh(hosts, budget, 60)
-        equal = equal_shares(hosts, budget)
-        print(f"{name}: equal {equal:.3f}, one price {found:.3f}, optimum {best:.3f}")
+        found = kept_fresh(hosts, budget, N_DAYS)
+        fresh = (equal_shares(hosts, budget), found, best)
+        rows.append([name, f"{budget:,}", *(f"{each:.3f}" for each in fresh)])
+        print(*rows[-1], flush=True)
         figures.append(Figure(name, found / best, "x optimum", at_least=0.98))
-    return figures
+    head = ["hosts", "fetches a day", "equal shares, in theory", "one price"]
+    return _table([*head, "optimum, in theory"], rows), figures
+
+
+def written(text: str, name: str, table: str) -> str:
+    """Return a text with another table between its markers."""
+    begin, end = f"<!-- table {name} -->\n", "<!-- end of table -->"
+    return re.sub(f"{begin}.*?{end}", f"{begin}\n{table}\n{end}", text, flags=re.DOTALL)
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Compare all policies, with two budgets."""
+    """Compare all policies; write the tables if wanted."""
     given = sys.argv[1:] if arguments is None else arguments
-    n_pages, n_days = (*map(int, given), *(300, 120)[len(given) :])
-    rates = uneven_rates(n_pages, mean=MEAN_RATE)
-    figures = [each for share in SHARES for each in compare(rates, n_days, share)]
-    return figures + truth(rates, n_days) + compare_shares()
+    tables: dict[str, Callable[[], tuple[str, list[Figure]]]] = {
+        "policies": compare,
+        "sitemaps": compare_sitemaps,
+        "shares": compare_shares,
+    }
+    figures = []
+    for name, make in tables.items():
+        table, found = make()
+        figures += found
+        if "write" in given:
+            text = DOCUMENT.read_text(encoding="utf-8")
+            DOCUMENT.write_text(written(text, name, table), encoding="utf-8")
+    return figures
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
-from functools import partial
 from math import exp, expm1
 from typing import TYPE_CHECKING, Literal
 
@@ -18,9 +17,10 @@ from rdfcrawl.analysis.measures.uri_facts import (
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness, allocate
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
 from rdfcrawl.analysis.refresh.shares import BudgetShares
+from rdfcrawl.monitor.refreshing.planning import HostPages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
@@ -40,6 +40,7 @@ class ChangingPage:
         copy: version that was fetched last.
         dated_by: sitemap that states its lastmod.
         honesty: of that sitemap; None: as that of the site.
+        hazard: expected number of changes since it was fetched last.
     """
 
     url: str
@@ -52,6 +53,7 @@ class ChangingPage:
     claims: list[LastmodClaim] = field(default_factory=list)
     dated_by: str = ""
     honesty: Honesty | None = None
+    hazard: float = 0.0
 
     def facts(self) -> UriFacts:
         """Return the knowledge of the crawl: claims reach back as far as fetches do."""
@@ -93,21 +95,36 @@ class ChangingSite:
     The sitemap has no lastmod, the true ones, those of 70 % of changes (`incomplete`),
     as many false ones (`imprecise`), none that is ever new (`silent`), the time of its
     last rewriting for all (`rewritten`), or new ones of random pages.
+
+    Without a sitemap, fetches do not depend on changes that are not known, so freshness
+    is the expected one: that has less variance.
+
+    Args:
+        rates: changes of each page in a day.
+        honesty: of the sitemap.
+        seed: of the dice.
+        drift: share of the pages that get the rate of another page, each day.
+        host: of the pages.
     """
 
     def __init__(
-        self, rates: Sequence[float], honesty: Honesty = "none", seed: int = 0
+        self,
+        rates: Sequence[float],
+        honesty: Honesty = "none",
+        seed: int = 0,
+        drift: float = 0.0,
+        host: str = "a.example",
     ) -> None:
         self._dice = random.Random(seed)
         self.honesty = honesty
+        self._rates, self._drift = rates, drift
         self.pages = [
-            ChangingPage(f"https://a.example/{n}", rate, self._wait(rate))
+            ChangingPage(f"https://{host}/{n}", rate, self._wait(rate))
             for n, rate in enumerate(rates)
         ]
         self._by_url = {page.url: page for page in self.pages}
         self.day = 0
-        self._fresh_days = 0.0
-        self._n_days = 0
+        self.fresh_days = 0.0
         for page in self.pages:
             self._claim(page, is_new=False)
             self._fetch(page)
@@ -119,42 +136,35 @@ class ChangingSite:
         self, policy: RefreshPolicy, *, n_epochs: int, budget: int, warm_up: int = 0
     ) -> RefreshResult:
         """Refresh for some days by a policy; the first ones are not counted."""
-        numbers, n_changed, n_missed = [], 0, 0
-        for epoch in range(n_epochs):
-            if epoch == warm_up:
-                self._fresh_days, self._n_days = 0.0, 0
-            changed = self._pass_day()
-            n_changed += changed
-            numbers.append(self.refresh(policy, budget))
-            n_missed += sum(page.copy != page.version for page in self.pages)
-        freshness = self._fresh_days / max(self._n_days, 1)
-        return RefreshResult(
-            freshness, sum(numbers), n_changed, n_missed, tuple(numbers)
-        )
+        return run_together([self], policy, n_epochs, budget, warm_up)
 
-    def refresh(self, policy: RefreshPolicy, budget: int) -> int:
-        """Fetch the pages a policy chooses at the end of a day; return their number."""
-        known = [page.facts() for page in self.pages]
-        epoch = RefreshEpoch(now_ms=self.day * DAY_MS, n_fetches=budget)
-        chosen = policy.choose(lambda: known, epoch)
-        assert len(chosen) == len(set(chosen)) <= budget
+    def known(self) -> list[UriFacts]:
+        """Return the knowledge of the crawl about all pages."""
+        return [page.facts() for page in self.pages]
+
+    def fetch(self, urls: Iterable[str]) -> int:
+        """Fetch pages at the end of a day; return their number."""
+        chosen = list(urls)
+        assert len(chosen) == len(set(chosen))
         for url in chosen:
             self._fetch(self._by_url[url])
         return len(chosen)
 
     def _fetch(self, page: ChangingPage) -> None:
-        page.copy = page.version
+        page.copy, page.hazard = page.version, 0.0
         fetch = UriFetch(started_ms=self.day * DAY_MS, content_hash=f"v{page.version}")
         page.fetches.append(fetch)
 
-    def _pass_day(self) -> int:
+    def pass_day(self) -> int:
         """Let a day pass; return how many pages changed in it."""
-        begin, self.day = self.day, self.day + 1
+        self.day += 1
         n_changed = 0
         for page in self.pages:
-            is_fresh = page.copy == page.version
-            if is_fresh:
-                self._fresh_days += min(page.next_day, self.day) - begin
+            if self._drift and self._dice.random() < self._drift:
+                page.rate = self._dice.choice(self._rates)
+                page.next_day = self.day - 1 + self._wait(page.rate)
+            self.fresh_days += self._fresh(page)
+            page.hazard += page.rate
             has_changed = page.next_day < self.day
             while page.next_day < self.day:
                 page.version += 1
@@ -162,8 +172,13 @@ class ChangingSite:
                 page.next_day += self._wait(page.rate)
             n_changed += has_changed
             self._claim(page, is_new=has_changed)
-        self._n_days += len(self.pages)
         return n_changed
+
+    def _fresh(self, page: ChangingPage) -> float:
+        """Return for which part of the day that begins the copy of a page is fresh."""
+        if self.honesty == "none":
+            return exp(-page.hazard) * mean_freshness(page.rate, 1.0)
+        return min(page.next_day - self.day + 1, 1.0) * (page.copy == page.version)
 
     def _claim(self, page: ChangingPage, *, is_new: bool) -> None:
         """State a lastmod of a page in the sitemap of today."""
@@ -189,6 +204,49 @@ class ChangingSite:
         if says_new or not page.claims:
             stated = stated if page.claims else min(stated, -1)
             page.claims.append(LastmodClaim(read_ms=now_ms, lastmod_ms=stated))
+
+
+def run_together(
+    sites: Sequence[ChangingSite],
+    policy: RefreshPolicy,
+    n_epochs: int,
+    budget: int,
+    warm_up: int = 0,
+) -> RefreshResult:
+    """Refresh sites that share a budget for some days; the first ones do not count."""
+    numbers, n_changed, n_missed, fresh_days = [], 0, 0, 0.0
+    for _ in range(n_epochs):
+        if len(numbers) == warm_up:
+            fresh_days = sum(site.fresh_days for site in sites)
+        n_changed += sum(site.pass_day() for site in sites)
+        numbers.append(_refresh(sites, policy, budget))
+        assert numbers[-1] <= budget
+        pages = [page for site in sites for page in site.pages]
+        n_missed += sum(page.copy != page.version for page in pages)
+    fresh_days = sum(site.fresh_days for site in sites) - fresh_days
+    freshness = fresh_days / max((n_epochs - warm_up) * len(pages), 1)
+    return RefreshResult(freshness, sum(numbers), n_changed, n_missed, tuple(numbers))
+
+
+def _refresh(sites: Sequence[ChangingSite], policy: RefreshPolicy, budget: int) -> int:
+    """Fetch what a policy chooses, for each site within its share; return how many."""
+    day = sites[0].day
+    epoch = RefreshEpoch(now_ms=day * DAY_MS, n_fetches=0)
+    hosts = [HostPages(site.known, policy, epoch) for site in sites]
+    if len(hosts) == 1:
+        return sites[0].fetch(hosts[0].choose(budget))
+    worths = [
+        host.worths(host.choose(len(site.pages)))
+        for host, site in zip(hosts, sites, strict=True)
+    ]
+    shares = BudgetShares(budget, day)
+    for some in worths:
+        shares.offer(some)
+    settled = shares.settled()
+    return sum(
+        site.fetch(host.choose(*settled.next_share(some)))
+        for site, host, some in zip(sites, hosts, worths, strict=True)
+    )
 
 
 def optimal_freshness(rates: Sequence[float], budget: int) -> float:
@@ -226,45 +284,11 @@ def facts_of(url: str, day: int) -> UriFacts:
 def kept_fresh(hosts: list[list[float]], budget: int, n_days: int) -> float:
     """Return the freshness of pages with known rates that share a budget for a time.
 
-    Each day, all hosts offer all pages, and fetch as many as their shares are. Of the
-    first half, nothing counts.
+    Of the first half, nothing counts.
     """
-    rates = {
-        f"http://{host}.example/{n}": rate
-        for host, some in enumerate(hosts)
-        for n, rate in enumerate(some)
-    }
-    policy = OptimalFreshness(lambda facts: rates[facts.url] / DAY_MS)
-    last = dict.fromkeys(rates, -1)
-    of_host = [
-        [x for x in rates if x.startswith(f"http://{n}.")] for n in range(len(hosts))
+    sites = [
+        ChangingSite(some, seed=n, host=f"{n}.example") for n, some in enumerate(hosts)
     ]
-    total = 0.0
-    for day in range(n_days):
-        pages = [
-            [
-                UriFacts(
-                    domain="d", url=x, fetches=(UriFetch(started_ms=last[x] * DAY_MS),)
-                )
-                for x in some
-            ]
-            for some in of_host
-        ]
-        worths = [[policy.worth(x, day * DAY_MS) for x in some] for some in pages]
-        shares = BudgetShares(budget, day)
-        for some in worths:
-            shares.offer(some)
-        settled = shares.settled()
-        for facts, some in zip(pages, worths, strict=True):
-            n_fetches, n_explored = settled.next_share(some)
-            epoch = RefreshEpoch(
-                now_ms=day * DAY_MS, n_fetches=n_fetches, n_explored=n_explored
-            )
-            chosen = policy.choose(partial(list, facts), epoch) if n_fetches else ()
-            last |= dict.fromkeys(chosen, day)
-        if day >= n_days // 2:  # until the next day, a copy is fresh with this share
-            total += sum(
-                exp(-rate * (day - last[url])) * mean_freshness(rate, 1.0)
-                for url, rate in rates.items()
-            )
-    return total / (n_days - n_days // 2) / len(rates)
+    rates = {page.url: page.rate for site in sites for page in site.pages}
+    policy = OptimalFreshness(lambda facts: rates[facts.url] / DAY_MS)
+    return run_together(sites, policy, n_days, budget, n_days // 2).freshness

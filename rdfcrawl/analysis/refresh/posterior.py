@@ -37,7 +37,7 @@ RATES: Final = tuple(10 ** (n / 3) / DAY_MS for n in range(-12, 16))
 MAX_SAMPLE: Final = 128
 """Pages of a site from which the distribution of rates is learned, in memory."""
 _N_ROUNDS: Final = 6
-_N_PSEUDO: Final = 3  # pages that the distribution begins with
+_N_PSEUDO: Final = 5  # pages that the distribution begins with
 _STEPS: Final = 50  # times are distinguished to 2 %
 _NEGLIGIBLE: Final = 1e-4
 
@@ -45,9 +45,10 @@ _NEGLIGIBLE: Final = 1e-4
 def _broad() -> tuple[float, ...]:
     """Return the distribution for a site of which nothing is known.
 
-    It has its median at one change in a month, and heavy tails.
+    It is log-normal, with a median of one change in a month, and some of each rate.
     """
-    weights = [1 / (1 + log10(rate * 30 * DAY_MS) ** 2) for rate in RATES]
+    decades = [log10(rate * 30 * DAY_MS) for rate in RATES]
+    weights = [exp(-(each**2) / 1.5) + 0.001 for each in decades]
     total = fsum(weights)
     return tuple(each / total for each in weights)
 
