@@ -77,8 +77,8 @@ def _lines(found: SiteLook) -> Iterator[str]:
         if numbers:
             listed = ", ".join(f"{shortened(x)} {n:,}" for x, n in numbers.items())
             yield f"{name:11} {listed}"
-    for each in found.doors:
-        yield f"door        {_door(each)}"
+    for door in found.doors:
+        yield f"door        {_door(door)}"
     if found.doors:
         yield f"command     {program()} {found.doors[0].command}"
     else:

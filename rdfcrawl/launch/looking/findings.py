@@ -13,7 +13,7 @@ from rdfcrawl.analysis.description.figures import (
 )
 from rdfcrawl.analysis.description.scan import FigureScan
 from rdfcrawl.analysis.description.table import FigureTable
-from rdfcrawl.analysis.verifications import SourceKind
+from rdfcrawl.analysis.verifications import SourceKind, SourceName
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.launch.verifying.fetches import (
     SiteFetch,
@@ -192,9 +192,12 @@ def _doors(
     fetches: SiteFetches, url: str, n_listed: Mapping[str, int], delay_secs: float
 ) -> Iterator[Door]:
     """Yield the doors of a site, in any order."""
-    for source in {*map(fetches.source, fetches.fetches)} - {None}:
+    of_sources: dict[SourceName, list[SiteFetch]] = {}
+    for each in fetches.fetches:
+        if (name := fetches.source(each)) is not None:
+            of_sources.setdefault(name, []).append(each)
+    for source, some in of_sources.items():
         n_pages: int | None = None
-        some = [each for each in fetches.fetches if fetches.source(each) == source]
         if source.kind is SourceKind.SITEMAP:
             n_pages = _n_pages(some, n_listed)
             is_open = bool(n_pages)

@@ -13,7 +13,6 @@ from rdfcrawl.launch.verifying.running import PRIVATE_SETTINGS
 if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
-    from scrapy.statscollectors import StatsCollector
 
 _NAME: Final = "look"
 _MOST_SECS: Final = 30
@@ -54,7 +53,7 @@ def look(
     checked = check_operator(LookSpider, arguments, settings, process)
     run_crawl(process, checked)
     spider = cast("LookSpider", checked.crawler.spider)
-    stats = cast("StatsCollector", checked.crawler.stats)
+    stats = checked.crawler.stats
     formats = {
         name.removeprefix(prefix): int(number)
         for prefix in _FORMATS
