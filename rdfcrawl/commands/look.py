@@ -82,7 +82,7 @@ def _lines(found: SiteLook) -> Iterator[str]:
     if found.doors:
         yield f"command     {program()} {found.doors[0].command}"
     else:
-        yield "no data was found: pages without statements, and no list of any"
+        yield "no data was found: no source, and no page with statements"
 
 
 def _door(door: Door) -> str:

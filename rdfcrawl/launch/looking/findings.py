@@ -128,7 +128,11 @@ def read_look(
     fetches = SiteFetches(scope, gather_fetches(root, [scope])[0])
     lists = {each.url for each in fetches.fetches if each.payload in _OF_LISTS}
     n_listed, figures = _read_statements(root, scope.hosts, lists)
-    pages = [each for each in fetches.fetches if each.is_page and each.http_status]
+    pages = [
+        each
+        for each in fetches.fetches
+        if each.is_page and (0 < each.http_status < 400 or not each.parent)
+    ]
     return SiteLook(
         url=url,
         requests=n_requests,
