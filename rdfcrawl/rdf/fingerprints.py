@@ -380,7 +380,9 @@ def _not_a_sketch(text: str) -> ValueError:
 @lru_cache(maxsize=1)
 def _orders() -> tuple[bytes, ...]:
     """Return the order in which each part without a hash searches for one."""
-    return tuple(
-        bytes(sorted(range(BINS), key=lambda k: blake2b(b"%d %d" % (n, k)).digest()))
-        for n in range(BINS)
-    )
+    found = []
+    for n in range(BINS):
+        order = list(range(BINS))
+        order.sort(key=lambda k: blake2b(b"%d %d" % (n, k)).digest())
+        found.append(bytes(order))
+    return tuple(found)
