@@ -244,6 +244,7 @@ def _hint(  # keyword arguments of a single caller
 ) -> str:
     has_raised = Reason.INTERNAL in now.faults
     may_pass = bool(MAY_PASS & now.faults.keys())
+    n_hyperlinks = int(now.figures.get("link/hyperlinks_of_seeds", 0))
     hints = (
         (
             now.owed.n_uris > 0 and left == now.owed.n_waiting,
@@ -261,6 +262,16 @@ def _hint(  # keyword arguments of a single caller
         ),
         (bool(own), own.hint),
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
+        (
+            n_hyperlinks > 0,
+            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed:"
+            " -a fresh=1 -a scope=host -a follow=abox,hyperlink",
+        ),
+        (
+            not now.quads,
+            "no statements were found: `look SITE` shows the ways to the data of a"
+            " site, and `rdf URL` how a document is read",
+        ),
     )
     return next((text for holds, text in hints if holds), "")
 
