@@ -233,6 +233,13 @@ def print_summary(
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
+_FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
+_NO_STATEMENTS: Final = (
+    "no statements were found: `look SITE` shows the ways to the data of a site, and"
+    " `rdf URL` how a document is read"
+)
+
+
 def _hint(  # keyword arguments of a single caller
     now: CrawlSnapshot,
     paths: CrawlPaths,
@@ -264,14 +271,9 @@ def _hint(  # keyword arguments of a single caller
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
         (
             n_hyperlinks > 0,
-            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed:"
-            " -a fresh=1 -a scope=host -a follow=abox,hyperlink",
+            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
         ),
-        (
-            not now.quads,
-            "no statements were found: `look SITE` shows the ways to the data of a"
-            " site, and `rdf URL` how a document is read",
-        ),
+        (not now.quads, _NO_STATEMENTS),
     )
     return next((text for holds, text in hints if holds), "")
 

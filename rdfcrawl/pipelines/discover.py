@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.rdf.links.policy import LinkPolicy
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 
@@ -102,9 +103,7 @@ class DiscoverPipeline:
         profile = document.record.profile
         discovery = self._discoveries.get(profile) or self._discovery_of(document)
         follow = discovery.follow
-        if self._schemes.own:
-            schemes = self._schemes.of_links(document.record.url) - CRAWLED_SCHEMES
-            follow = with_own(follow, schemes)
+        follow = self._with_schemes(follow, document) if self._schemes.own else follow
         scan = DocumentScan(follow)
         links: set[bytes] = set()
         if document.chunks is not None:
@@ -133,6 +132,11 @@ class DiscoverPipeline:
         if self._copies.has_limits:
             self._copies.note(document)
         return document
+
+    def _with_schemes(self, follow: LinkPolicy, document: Document) -> LinkPolicy:
+        """Return the policy that also finds links of the schemes of a document."""
+        schemes = self._schemes.of_links(document.record.url) - CRAWLED_SCHEMES
+        return with_own(follow, schemes)
 
     def _note_hyperlinks(self, document: Document) -> None:
         """Count the hyperlinks of a seed of which no link is followed."""
