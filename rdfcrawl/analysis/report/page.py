@@ -63,6 +63,7 @@ svg text.name { font-size: 12px; fill: var(--text); stroke: var(--panel);
   stroke-width: 3px; paint-order: stroke; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .axis { stroke: var(--soft); stroke-width: 1; }
+svg .leader { stroke: var(--soft); stroke-width: .6; }
 svg .diagonal { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 4; }
 svg .s0 { fill: var(--s0); }
 svg .s1 { fill: var(--s1); }
@@ -88,7 +89,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
   svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
-  svg text.name { font-size: 15px; }
+  svg text.name { font-size: 14px; }
   tbody th { min-width: 6.5rem; max-width: 10.5rem; overflow-wrap: break-word; }
   td:not(.number) { min-width: 11rem; }
 }
