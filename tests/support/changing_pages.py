@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
-Honesty = Literal["none", "truthful", "silent", "rewritten", "random"]
+Honesty = Literal["none", "truthful", "forgetful", "silent", "rewritten", "random"]
 LISTING = (UriListing(sitemap="https://a.example/map.xml", first_ms=0),)
 
 
@@ -89,7 +89,8 @@ class ChangingSite:
     """A site of changing pages with a sitemap, refreshed once a day.
 
     The sitemap has no lastmod, the true ones, none that is ever new (`silent`), the
-    time of its last rewriting for all (`rewritten`), or new ones of random pages.
+    time of its last rewriting for all (`rewritten`), or new ones of random pages; a
+    `forgetful` one has 70 % of the true ones.
     """
 
     def __init__(
@@ -170,6 +171,9 @@ class ChangingSite:
                 return
             case "truthful":
                 says_new, stated = is_new, int(page.changed_day * DAY_MS)
+            case "forgetful":
+                says_new = is_new and self._dice.random() < 0.7
+                stated = int(page.changed_day * DAY_MS)
             case "silent":
                 says_new, stated = False, -DAY_MS
             case "rewritten":

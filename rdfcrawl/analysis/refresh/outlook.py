@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from heapq import nlargest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.refresh.optimal import budget_for, freshness_of
 from rdfcrawl.analysis.refresh.policy import DAY_MS
@@ -159,18 +159,43 @@ class OutlookCount:
         )
 
 
-def write_outlooks(root: Path, outlooks: Iterable[RefreshOutlook]) -> None:
-    """Replace the outlooks of a crawl."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshGoal:
+    """The aim of the last epoch of refresh.
+
+    Attributes:
+        epoch_ms: length of an epoch.
+        freshness: wanted share of fresh copies; 0: none.
+    """
+
+    epoch_ms: int = DAY_MS
+    freshness: float = 0.0
+
+
+def write_outlooks(
+    root: Path, goal: RefreshGoal, outlooks: Iterable[RefreshOutlook]
+) -> None:
+    """Replace the goal and the outlooks of a crawl."""
     draft = root / FOLDER / _DRAFT
+    there = {"goal": asdict(goal), "outlooks": [asdict(each) for each in outlooks]}
     with synced_file(draft) as file:
-        file.write(json.dumps([asdict(each) for each in outlooks]).encode("ascii"))
+        file.write(json.dumps(there).encode("ascii"))
     draft.replace(root / FOLDER / _FILE)
+
+
+def read_goal(root: Path) -> RefreshGoal:
+    """Return the goal of the last epoch of a crawl."""
+    return RefreshGoal(**_read(root).get("goal", {}))
 
 
 def read_outlooks(root: Path) -> list[RefreshOutlook]:
     """Return the outlooks of a crawl; none if budgets suffice."""
+    return [RefreshOutlook(**row) for row in _read(root).get("outlooks", [])]
+
+
+def _read(root: Path) -> dict[str, Any]:
     try:
-        rows = json.loads((root / FOLDER / _FILE).read_bytes())
-        return [RefreshOutlook(**row) for row in rows]
-    except (FileNotFoundError, ValueError, TypeError):
-        return []
+        found: dict[str, Any] = json.loads((root / FOLDER / _FILE).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found

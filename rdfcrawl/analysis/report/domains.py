@@ -36,7 +36,10 @@ from rdfcrawl.analysis.measures.refetches import (
 )
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
+from rdfcrawl.analysis.refresh.histories import SiteHistories
+from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
+from rdfcrawl.core.times import now_ms
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
 
@@ -69,6 +72,7 @@ class DomainSummary(NamedTuple):
     copies: CopyFreshness
     habits: SitemapHabits
     listed: ListedCount
+    histories: SiteHistories
 
 
 class DomainMeasures(NamedTuple):
@@ -103,6 +107,7 @@ class DomainReading:
         self._usage = UsageCount()
         self._listed = ListedCount()
         self._sample: list[UriFacts] = []
+        self._histories = SiteHistories(now_ms() / DAY_MS)
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
@@ -113,14 +118,16 @@ class DomainReading:
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
             self._listed.add(facts)
-            for interval in iter_intervals(facts):
+            found = list(iter_intervals(facts))
+            self._histories.add(facts, found)
+            intervals += found
+            for interval in found:
                 self._copies.add(interval)
-                intervals.append(interval)
                 groups.setdefault(group_of(facts, interval), []).append(interval)
         self._latest = _latest(self._latest, intervals)
-        for name, found in groups.items():
+        for name, some_of in groups.items():
             if name in self._groups or len(self._groups) < MAX_ROWS:
-                self._groups[name] = _latest(self._groups.get(name, []), found)
+                self._groups[name] = _latest(self._groups.get(name, []), some_of)
         self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
@@ -139,6 +146,7 @@ class DomainReading:
             self._copies,
             describe_habits(sitemaps),
             self._listed,
+            self._histories,
         )
         return DomainMeasures(summary, self._usage, self._sample)
 
@@ -167,6 +175,7 @@ class SiteFigures:
 
     Attributes:
         missed: table 2, of a sample over all domains.
+        rest: histories of the pages of other domains than the largest.
     """
 
     period: SamplingPeriod = ALL_TIMES
@@ -182,6 +191,9 @@ class SiteFigures:
     usage: UsageCount = field(default_factory=UsageCount)
     outcomes: ListedCount = field(default_factory=ListedCount)
     summary: CoverageSummary = field(default_factory=CoverageSummary)
+    rest: SiteHistories = field(
+        default_factory=lambda: SiteHistories(now_ms() / DAY_MS)
+    )
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
             "figure-3": PointCloud(AxisScale.LOG),
@@ -219,7 +231,8 @@ class SiteFigures:
         if len(self._largest) < MAX_ROWS:
             heappush(self._largest, item)
         else:
-            heappushpop(self._largest, item)
+            _, _, smallest = heappushpop(self._largest, item)
+            self.rest.merge(smallest.histories)
 
     def _draw(self, found: DomainCoverage) -> None:
         """Add a domain to figures 3 to 5; undefined measures have no dot."""

@@ -199,7 +199,7 @@ class CrawlRefresh:
             planner = RefreshPlanner(database, self._options, now_ms)
             n_chosen = self.file.write(head, _reported(planner, report))
         outlooks = planner.outlooks()
-        write_outlooks(self._root, outlooks)
+        write_outlooks(self._root, self._options.goal, outlooks)
         return PlannedEpoch(
             head=head,
             n_chosen=n_chosen,

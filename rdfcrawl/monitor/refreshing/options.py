@@ -8,6 +8,7 @@ from typing import Any, Final, Self, cast
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
+from rdfcrawl.analysis.refresh.outlook import RefreshGoal
 from rdfcrawl.analysis.refresh.policy import (
     STORMCRAWLER,
     AdaptiveInterval,
@@ -56,6 +57,11 @@ class RefreshOptions(OptionsTable):
     """most pages of all hosts in an epoch; 0 is no limit. If it is too small, it goes
     [where it keeps most copies fresh](../explanation/refresh.md#shares-of-a-budget)"""
     failures: FailureRules = part(FailureRules)
+
+    @property
+    def goal(self) -> RefreshGoal:
+        """The length of an epoch, and the wanted freshness."""
+        return RefreshGoal(epoch_ms=self.epoch_ms)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, **given: Any) -> Self:
