@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 N_DRAWS: Final = 80
 _OUTSIDE: Final = 0.02  # at either end of the interval
 _NEGLIGIBLE: Final = 1e-4
-_N_FOR_RATES: Final = 8  # draws
+_N_FOR_RATES: Final = 20  # draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,13 @@ class _StratumPages:
         self, priors: Sequence[RatePrior], claimed: float
     ) -> Counter[float]:
         """Return the expected number of pages by rate; claimed changes come on top."""
-        found, n_all = Counter[float](), sum(each.n_pages for each in self._some)
+        found = [0.0] * len(self._rates)
         for prior in priors:
             for n, weights in self._posteriors(prior):
                 factor = n / (sum(weights) or 1.0) / len(priors)
-                for rate, weight in zip(self._rates, weights, strict=True):
-                    found[rate] += weight * factor
-        rates = Counter[float]()
-        for rate, n in found.items():
-            if n > _NEGLIGIBLE * n_all:
+                found = [x + factor * y for x, y in zip(found, weights, strict=True)]
+        rates, least = Counter[float](), _NEGLIGIBLE * sum(found)
+        for rate, n in zip(self._rates, found, strict=True):
+            if n > least:
                 rates[float(f"{rate + claimed:.2g}")] += n
         return rates

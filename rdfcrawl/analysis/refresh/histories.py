@@ -95,12 +95,10 @@ class SiteHistories:
 
     def add(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> None:
         """Add a page, unless it has no copy."""
-        n_good = len(facts.fetches) - len(trailing_failures(facts))
-        fetches = facts.fetches[:n_good]
-        is_deleted = bool(facts.fetches) and facts.fetches[-1].status == "DELETED"
-        if last_read(fetches) is None or facts.is_redirect or is_deleted:
+        since_ms = copied_ms(facts)
+        if since_ms is None:
             return
-        if facts.fetches[-1].http_status in _NOT_FOUND:
+        if is_lost(facts):
             self.n_lost += 1
             return
         stratum = self._stratum(facts)
@@ -118,13 +116,12 @@ class SiteHistories:
                 n_changed, changed = n_changed + 1, changed + length
             else:
                 n_same, same = n_same + 1, same + length
-        copied = fetches[-1].started_ms
         watched = self.now - facts.fetches[0].started_ms / DAY_MS
         self._add(
             stratum,
             PageHistory(
                 *(1, n_same, same / DAY_MS, n_changed, changed / DAY_MS),
-                *(n_claimed, copied / DAY_MS, watched, n_all),
+                *(n_claimed, since_ms / DAY_MS, watched, n_all),
             ),
         )
 
@@ -166,3 +163,18 @@ class SiteHistories:
 
     def _place(self, days: float) -> int:
         return floor(log(days) / self._step) if days > 0 else -(10**6)
+
+
+def copied_ms(facts: UriFacts) -> int | None:
+    """Return when the copy of a page was last seen to equal it; None without a copy."""
+    n_good = len(facts.fetches) - len(trailing_failures(facts))
+    fetches = facts.fetches[:n_good]
+    is_deleted = bool(facts.fetches) and facts.fetches[-1].status == "DELETED"
+    if last_read(fetches) is None or facts.is_redirect or is_deleted:
+        return None
+    return fetches[-1].started_ms
+
+
+def is_lost(facts: UriFacts) -> bool:
+    """Return whether a page was not found at the last try; so its copy is stale."""
+    return bool(facts.fetches) and facts.fetches[-1].http_status in _NOT_FOUND

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final
 
+from rdfcrawl.analysis.refresh.aims import FreshnessPlan
 from rdfcrawl.analysis.refresh.optimal import budget_for, freshness_of
 from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.core.messages import counted
@@ -61,9 +62,9 @@ class RefreshOutlook:
     def __str__(self) -> str:
         """Return the outlook in words."""
         days = self.round_days
-        length = "never ends" if days is None else f"takes {_days(days)}"
+        length = "never ends" if days is None else f"takes {days_text(days)}"
         needs = (
-            f"{TARGET} is out of reach in epochs of {_days(self.epoch_ms / DAY_MS)}"
+            f"{TARGET} is out of reach in epochs of {days_text(self.epoch_ms / DAY_MS)}"
             if self.needed is None
             else f"{TARGET} needs {self.needed:,} an epoch"
         )
@@ -74,7 +75,7 @@ class RefreshOutlook:
         )
 
 
-def _days(days: float) -> str:
+def days_text(days: float) -> str:
     """Return a time in its largest unit, to three digits."""
     units = {"day": 1.0, "hour": 24.0, "minute": 1440.0, "second": 86_400.0}
     name = next((x for x, n in units.items() if days * n >= 1), "second")
@@ -165,11 +166,11 @@ class RefreshGoal:
 
     Attributes:
         epoch_ms: length of an epoch.
-        freshness: wanted share of fresh copies; 0: none.
+        plan: for a wanted freshness; None: none is wanted.
     """
 
     epoch_ms: int = DAY_MS
-    freshness: float = 0.0
+    plan: FreshnessPlan | None = None
 
 
 def write_outlooks(
@@ -185,7 +186,10 @@ def write_outlooks(
 
 def read_goal(root: Path) -> RefreshGoal:
     """Return the goal of the last epoch of a crawl."""
-    return RefreshGoal(**_read(root).get("goal", {}))
+    found = _read(root).get("goal", {})
+    if plan := found.get("plan"):
+        found["plan"] = FreshnessPlan(**plan)
+    return RefreshGoal(**found)
 
 
 def read_outlooks(root: Path) -> list[RefreshOutlook]:

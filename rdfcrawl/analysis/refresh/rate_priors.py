@@ -172,7 +172,8 @@ class _Density:
         self._numbers = [each.n_pages for each in histories]
         self._rows: dict[float, list[RateLikelihoods]] = {}
         self.others = (_SHAPE, _STILL, _IDLE)[: 2 + has_idle]
-        self.name = repr(histories)  # like histories have the same draws
+        # Like histories have the same draws, at any time.
+        self.name = repr([(each.n_pages, *each.times) for each in histories])
         self._n_same = sum(each.n_same for each in histories)
         time = sum(each.same + each.changed for each in histories)
         n_changed = sum(each.n_changed for each in histories)

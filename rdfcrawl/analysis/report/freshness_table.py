@@ -24,7 +24,7 @@ KEY: Final = "freshness"
 def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
     """Return the freshness of the copies of each site at this time."""
     now, epoch = now_ms() / DAY_MS, goal.epoch_ms / DAY_MS
-    targets = tuple(sorted({*_TARGETS, goal.freshness} - {0.0}))
+    targets = tuple(sorted({*_TARGETS, *([goal.plan.freshness] if goal.plan else ())}))
     largest, rest = sites.largest, SiteHistories(now)
     for histories in (sites.rest, *(x.histories for x in largest[_N_SITES:])):
         rest.merge(histories)
