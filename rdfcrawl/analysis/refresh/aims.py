@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.histories import copied_ms, is_lost
-from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.measures.uri_facts import UriFacts
-
-
-class PageOutlook(NamedTuple):
-    """Expected share of an epoch for which the copy of a page is fresh.
-
-    Attributes:
-        kept: without a fetch.
-        fetched: with a fetch at its start.
-    """
-
-    kept: float
-    fetched: float
-
-
-def page_outlook(facts: UriFacts, now_ms: int, epoch_ms: int) -> PageOutlook | None:
-    """Return the outlook of a page in the epoch from a time on; None without a copy."""
-    if (since_ms := copied_ms(facts)) is None:
-        return None
-    if is_lost(facts):
-        return PageOutlook(0.0, 0.0)
-    rate = rate_of(facts)
-    x = rate * epoch_ms
-    fetched = -expm1(-x) / x if x else 1.0
-    return PageOutlook(exp(-rate * max(now_ms - since_ms, 0)) * fetched, fetched)
+    from rdfcrawl.analysis.refresh.freshness import PageOutlook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +66,11 @@ class FreshnessAim:
     fetched: float = 0.0
     capped: tuple[int, str] = (0, "")
 
-    def add(self, outlook: PageOutlook) -> None:
-        """Count a page."""
-        self.n_pages += 1
-        self.kept += outlook.kept
-        self.fetched += outlook.fetched
+    def add(self, outlook: PageOutlook, n_pages: float = 1) -> None:
+        """Count some pages of one outlook."""
+        self.n_pages += round(n_pages)
+        self.kept += n_pages * outlook.kept
+        self.fetched += n_pages * outlook.fetched
 
     def cap(self, host: str, n_left: int) -> None:
         """Count a host with more pages than its limit."""

@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import erf, exp, sqrt
+from math import erf, expm1, sqrt
 from operator import mul
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.refresh.rate_priors import (
-    RateLikelihoods,
-    RatePrior,
-    RateSteps,
-    idle_share,
-    likelihoods,
-    sample_priors,
-)
+from rdfcrawl.analysis.refresh.rate_priors import RatePrior, StratumPages
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.refresh.histories import (
-        PageHistory,
-        SiteHistories,
-        Stratum,
-    )
+    from rdfcrawl.analysis.refresh.histories import GroupKey, SiteHistories
 
 N_DRAWS: Final = 80
-_OUTSIDE: Final = 0.02  # at either end of the interval
+_OUTSIDE: Final = 0.01  # at either end, as the model is an approximation
 _NEGLIGIBLE: Final = 1e-4
 _N_FOR_RATES: Final = 20  # draws
 
@@ -68,7 +57,7 @@ class FreshnessNow:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Shares between which the true one lies in 96 of 100 cases."""
+        """Shares between which the true one lies in 95 of 100 cases."""
         ends = self._quantile(_OUTSIDE) - 0.5, self._quantile(1 - _OUTSIDE) + 0.5
         low, high = (min(max(x / self.n_pages, 0.0), 1.0) for x in ends)
         return low, high
@@ -94,78 +83,89 @@ class FreshnessNow:
 def freshness_now(histories: SiteHistories, now: float) -> FreshnessNow:
     """Return the freshness of the copies of a site at a time, in days since 1970."""
     found = FreshnessNow(histories.n_lost)
-    strata: dict[Stratum, list[PageHistory]] = {}
-    for (stratum, *_), history in histories.groups.items():
-        strata.setdefault(stratum, []).append(history)
-    for stratum, some in strata.items():
-        found = found.plus(_StratumPages(some, now, stratum.is_claimed).freshness())
+    for _, pages in _strata(histories, now):
+        found = found.plus(_freshness_of(pages))
     return found
 
 
-class _StratumPages:
-    """The pages of a stratum, to find how many are fresh at a time."""
+def _strata(
+    histories: SiteHistories, now: float
+) -> Iterator[tuple[list[GroupKey], StratumPages]]:
+    """Yield groups of pages by the sitemap that dates them."""
+    strata: dict[str | None, list[GroupKey]] = {}
+    for key in histories.groups:
+        strata.setdefault(key[0], []).append(key)
+    for name, keys in strata.items():
+        some = [histories.groups[key] for key in keys]
+        yield keys, StratumPages(some, now, has_dates=name is not None)
 
-    def __init__(
-        self, some: Sequence[PageHistory], now: float, is_claimed: bool
-    ) -> None:
-        self._some, self._is_claimed = some, is_claimed
-        self._ages = [max(now - each.copied / each.n_pages, 0.0) for each in some]
-        times = [time for each in some for time in each.times] + self._ages
-        known = [each for each in times if each > 0] or [1.0]
-        self._steps = RateSteps.between(min(known), max(known))
-        self._rates = self._steps.rates
-        self._fresh = [[exp(-rate * age) for rate in self._rates] for age in self._ages]
-        self._likelihoods: dict[float, list[RateLikelihoods]] = {}
 
-    def freshness(self) -> FreshnessNow:
-        """Return the freshness, with the rates of the pages."""
-        some = self._some
-        priors = sample_priors(
-            some, self._steps, has_idle=self._is_claimed, n_draws=N_DRAWS
-        )
-        n_pages = sum(each.n_pages for each in some)
-        watched = sum(each.watched for each in some) or 1.0
-        return FreshnessNow(
-            n_pages,
-            tuple(map(self._fresh_copies, priors)),
-            self._page_rates(
-                priors[:_N_FOR_RATES], sum(x.n_claimed for x in some) / watched
-            ),
-            n_pages * sum(each.n_refetches for each in some) / watched,
-        )
+class PageOutlook(NamedTuple):
+    """Expected share of an epoch for which the copy of a page is fresh.
 
-    def _posteriors(self, prior: RatePrior) -> Iterator[tuple[float, list[float]]]:
-        """Yield the number of pages of each group, and the weights of their rates."""
-        idle = idle_share(prior)
-        if idle not in self._likelihoods:
-            self._likelihoods[idle] = [
-                likelihoods(each, self._rates, idle) for each in self._some
-            ]
-        weights = self._steps.weights(prior)
-        for each, (row, _) in zip(self._some, self._likelihoods[idle], strict=True):
-            yield each.n_pages, list(map(mul, weights, row))
+    Attributes:
+        kept: without a fetch.
+        fetched: with a fetch at its start.
+    """
 
-    def _fresh_copies(self, prior: RatePrior) -> tuple[float, float]:
-        """Return mean and variance of the number of fresh copies."""
-        idle, mean, variance = idle_share(prior), 0.0, 0.0
-        posteriors = self._posteriors(prior)
-        for (n, weights), fresh in zip(posteriors, self._fresh, strict=True):
-            part = idle * sum(map(mul, weights, fresh)) / (sum(weights) or 1.0)
-            mean += n * part
-            variance += n * part * (1 - part)
-        return mean, variance
+    kept: float
+    fetched: float
 
-    def _page_rates(
-        self, priors: Sequence[RatePrior], claimed: float
-    ) -> Counter[float]:
-        """Return the expected number of pages by rate; claimed changes come on top."""
-        found = [0.0] * len(self._rates)
+
+LOST: Final = PageOutlook(0.0, 1.0)
+"""Of a page that is not found any more: a fetch may delete its copy."""
+
+
+def page_outlooks(
+    histories: SiteHistories, epoch: float
+) -> dict[GroupKey, PageOutlook]:
+    """Return the outlook of a page of each group, for the next epoch, in days."""
+    found: dict[GroupKey, PageOutlook] = {}
+    for keys, pages in _strata(histories, histories.now):
+        priors = pages.sample(N_DRAWS)[:_N_FOR_RATES]
+        lasting = [-expm1(-x * epoch) / (x * epoch) if x else 1.0 for x in pages.rates]
+        sums = [[0.0, 0.0] for _ in keys]
         for prior in priors:
-            for n, weights in self._posteriors(prior):
-                factor = n / (sum(weights) or 1.0) / len(priors)
-                found = [x + factor * y for x, y in zip(found, weights, strict=True)]
-        rates, least = Counter[float](), _NEGLIGIBLE * sum(found)
-        for rate, n in zip(self._rates, found, strict=True):
-            if n > least:
-                rates[float(f"{rate + claimed:.2g}")] += n
-        return rates
+            for place, (_, posterior, fresh) in enumerate(pages.posteriors(prior)):
+                fetched = list(map(mul, posterior, lasting))
+                sums[place][0] += sum(map(mul, fetched, fresh)) / len(priors)
+                sums[place][1] += sum(fetched) / len(priors)
+        found |= {x: PageOutlook(*y) for x, y in zip(keys, sums, strict=True)}
+    return found
+
+
+def _freshness_of(pages: StratumPages) -> FreshnessNow:
+    priors = pages.sample(N_DRAWS)
+    n_pages = sum(each.n_pages for each in pages.histories)
+    watched = sum(each.watched for each in pages.histories) or 1.0
+    n_refetches = sum(each.n_refetches for each in pages.histories)
+    return FreshnessNow(
+        n_pages,
+        tuple(_fresh_copies(pages, prior) for prior in priors),
+        _page_rates(pages, priors[:_N_FOR_RATES]),
+        n_pages * n_refetches / watched,
+    )
+
+
+def _fresh_copies(pages: StratumPages, prior: RatePrior) -> tuple[float, float]:
+    """Return mean and variance of the number of fresh copies."""
+    mean = variance = 0.0
+    for n, posterior, fresh in pages.posteriors(prior):
+        part = sum(map(mul, posterior, fresh))
+        mean += n * part
+        variance += n * part * (1 - part)
+    return mean, variance
+
+
+def _page_rates(pages: StratumPages, priors: Sequence[RatePrior]) -> Counter[float]:
+    """Return the expected number of pages by rate."""
+    found = [0.0] * len(pages.rates)
+    for prior in priors:
+        for n, posterior, _ in pages.posteriors(prior):
+            factor = n / len(priors)
+            found = [x + factor * y for x, y in zip(found, posterior, strict=True)]
+    rates, least = Counter[float](), _NEGLIGIBLE * sum(found)
+    for rate, n in zip(pages.rates, found, strict=True):
+        if n > least:
+            rates[float(f"{rate:.2g}")] += n
+    return rates

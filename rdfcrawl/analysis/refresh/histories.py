@@ -1,78 +1,74 @@
-"""Histories of the pages of a site, in groups: the input of freshness estimates.
-
-Sitemaps split the changes of a page into those that they claim and others. If both are
-independent Poisson processes, a page without a claim has changed only by the others. So
-its rate is learned from the intervals without a claim, and that of a page with a claim
-from those with one. Whether a policy prefers claimed pages does not matter then.
-"""
+"""Histories of the pages of a site, in groups: the input of freshness estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import floor, log
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.analysis.measures.uri_facts import last_read
 from rdfcrawl.analysis.refresh.policy import DAY_MS, trailing_failures
-from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
+from rdfcrawl.analysis.refresh.sitemap_led import is_claimed, is_dated
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.refetches import FetchInterval
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
 MAX_GROUPS: Final = 2000
-_MAX_STRATA: Final = 40
 _STEP: Final = log(1.1)  # width of the groups in each time, at first
 _NOT_FOUND: Final = frozenset({404, 410})
-
-
-class Stratum(NamedTuple):
-    """Pages whose rates are learned together.
-
-    Attributes:
-        dated_by: the sitemap that dates them; None: none does.
-        is_claimed: sitemaps claim a change since the last fetch.
-    """
-
-    dated_by: str | None
-    is_claimed: bool
+_ALL_SITEMAPS: Final = ""
 
 
 class PageHistory(NamedTuple):
     """Intervals and present copy of a page, or the sums of several pages; in days.
 
+    An interval is silent until sitemaps claim a change, or to its end.
+
     Attributes:
         n_pages: number of pages.
-        n_same: intervals without a change.
-        same: their time.
-        n_changed: intervals with a change.
-        changed: their time.
-        n_claimed: changes that were claimed.
+        same: time of the intervals without a change.
+        silent_same: silent part of it.
+        n_false: intervals without a change that were claimed to have one.
+        n_missed: intervals with a change that was not claimed.
+        missed: their time.
+        n_claimed: intervals with a change that was claimed.
+        claimed: their time.
+        silent: silent part of it.
         copied: time of the copy, since 1970.
+        n_open: pages whose sitemaps claim a change since.
+        claimed_at: time of these claims, since 1970.
+        n_refetches: of the pages.
         watched: time since the first fetch.
-        n_refetches: of the pages, whatever was claimed.
     """
 
-    n_pages: float
-    n_same: float
-    same: float
-    n_changed: float
-    changed: float
-    n_claimed: float
-    copied: float
-    watched: float
-    n_refetches: float
-
-    @property
-    def times(self) -> tuple[float, float]:
-        """Mean times without and with a change."""
-        changed = self.changed / self.n_changed if self.n_changed else 0.0
-        return self.same / self.n_pages, changed
+    n_pages: float = 0
+    same: float = 0
+    silent_same: float = 0
+    n_false: float = 0
+    n_missed: float = 0
+    missed: float = 0
+    n_claimed: float = 0
+    claimed: float = 0
+    silent: float = 0
+    copied: float = 0
+    n_open: float = 0
+    claimed_at: float = 0
+    n_refetches: float = 0
+    watched: float = 0
 
     def plus(self, other: PageHistory) -> PageHistory:
         """Return the sums of both."""
         return PageHistory(*(x + y for x, y in zip(self, other, strict=True)))
+
+    @property
+    def mean(self) -> PageHistory:
+        """The history of one page."""
+        return PageHistory(*(each / self.n_pages for each in self))
+
+
+GroupKey: TypeAlias = tuple[str | None, tuple[int, ...]]
 
 
 @dataclass(slots=True)
@@ -84,13 +80,12 @@ class SiteHistories:
     Attributes:
         now: reference time of ages, in days since 1970.
         n_lost: copies of pages that are not found any more; they are stale.
+        groups: by the sitemap that dates the pages, None if none does, and by numbers.
     """
 
     now: float
     n_lost: int = 0
-    groups: dict[tuple[Stratum, *tuple[int, ...]], PageHistory] = field(
-        default_factory=dict
-    )
+    groups: dict[GroupKey, PageHistory] = field(default_factory=dict)
     _step: float = _STEP
 
     def add(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> None:
@@ -101,68 +96,83 @@ class SiteHistories:
         if is_lost(facts):
             self.n_lost += 1
             return
-        stratum = self._stratum(facts)
-        same = changed = 0
-        n_same = n_changed = n_claimed = n_all = 0
-        for each in intervals:
-            n_all += 1
-            n_claimed += each.is_claimed and each.is_changed
-            if each.is_claimed is not stratum.is_claimed:
-                continue
-            if stratum.dated_by is not None and not each.is_dated:
-                continue  # the claims of that time are not known any more
-            length = each.end_ms - each.begin_ms
-            if each.is_changed:
-                n_changed, changed = n_changed + 1, changed + length
-            else:
-                n_same, same = n_same + 1, same + length
-        watched = self.now - facts.fetches[0].started_ms / DAY_MS
-        self._add(
-            stratum,
-            PageHistory(
-                *(1, n_same, same / DAY_MS, n_changed, changed / DAY_MS),
-                *(n_claimed, since_ms / DAY_MS, watched, n_all),
-            ),
+        self._add(*self._page(facts, intervals, since_ms))
+
+    def key_of(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> GroupKey:
+        """Return the group of a page that was added and is not lost."""
+        name, history = self._page(facts, intervals, copied_ms(facts) or 0)
+        return name, self._numbers(history)
+
+    def _page(
+        self, facts: UriFacts, intervals: Iterable[FetchInterval], since_ms: int
+    ) -> tuple[str | None, PageHistory]:
+        is_open = is_dated(facts) and is_claimed(facts)
+        claimed_ms = _first_claim_ms(facts, since_ms) if is_open else 0
+        history = _sum_of(facts, intervals)._replace(
+            copied=since_ms / DAY_MS,
+            n_open=int(is_open),
+            claimed_at=claimed_ms / DAY_MS,
+            watched=self.now - facts.fetches[0].started_ms / DAY_MS,
         )
+        return (facts.dated_by if is_dated(facts) else None), history
 
     def merge(self, other: SiteHistories) -> None:
-        """Add the pages of another site; pages of all sitemaps are one stratum."""
+        """Add the pages of another site; those that any sitemap dates count as one."""
         self.n_lost += other.n_lost
-        for key, history in other.groups.items():
-            stratum = key[0]
-            name = None if stratum.dated_by is None else ""
-            self._add(stratum._replace(dated_by=name), history)
+        for (name, _), history in other.groups.items():
+            self._add(None if name is None else _ALL_SITEMAPS, history)
 
-    def _stratum(self, facts: UriFacts) -> Stratum:
-        is_dated = bool(facts.claims) and facts.claims[-1].lastmod_ms is not None
-        name = facts.dated_by if is_dated else None
-        return Stratum(name, is_claimed(facts))
-
-    def _add(self, stratum: Stratum, history: PageHistory) -> None:
-        key = self._key(stratum, history)
-        known = self.groups.get(key)
-        self.groups[key] = history if known is None else known.plus(history)
+    def _add(self, name: str | None, history: PageHistory) -> None:
+        key = name, self._numbers(history.mean)
+        self.groups[key] = self.groups.get(key, PageHistory()).plus(history)
         if len(self.groups) > MAX_GROUPS:
             self._step *= 2
             groups, self.groups = self.groups, {}
-            for (name, *_), each in groups.items():
-                self._add(name, each)
+            for (name_of, _), each in groups.items():
+                self._add(name_of, each)
 
-    def _key(
-        self, stratum: Stratum, history: PageHistory
-    ) -> tuple[Stratum, *tuple[int, ...]]:
-        n = history.n_pages
-        return (
-            stratum,
-            round(history.n_same / n) and 1,
-            round(history.n_changed / n),
-            self._place(history.same / n),
-            self._place(history.changed / n),
-            self._place(self.now - history.copied / n),
-        )
+    def _numbers(self, one: PageHistory) -> tuple[int, ...]:
+        counts = one.n_missed, one.n_claimed, one.n_open
+        times = one.same, one.missed, one.claimed, one.silent, self.now - one.copied
+        since = one.claimed_at and self.now - one.claimed_at
+        return (*map(round, counts), *map(self._place, times), self._place(since))
 
     def _place(self, days: float) -> int:
         return floor(log(days) / self._step) if days > 0 else -(10**6)
+
+
+def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageHistory:
+    """Return the sums of the intervals of a page."""
+    has_dates = is_dated(facts)
+    same = silent_same = missed = claimed = silent = 0
+    n_false = n_missed = n_claimed = n_all = 0
+    for each in intervals:
+        n_all += 1
+        if has_dates and not each.is_dated:
+            continue  # the claims of that time are not known any more
+        length = quiet = each.end_ms - each.begin_ms
+        if each.is_claimed:
+            quiet = min(_first_claim_ms(facts, each.begin_ms), each.end_ms)
+            quiet -= each.begin_ms
+        if not each.is_changed:
+            same, silent_same = same + length, silent_same + quiet
+            n_false += each.is_claimed
+        elif each.is_claimed:
+            n_claimed, claimed = n_claimed + 1, claimed + length
+            silent += quiet
+        else:
+            n_missed, missed = n_missed + 1, missed + length
+    return PageHistory(
+        *(1, same / DAY_MS, silent_same / DAY_MS, n_false, n_missed, missed / DAY_MS),
+        *(n_claimed, claimed / DAY_MS, silent / DAY_MS),
+        n_refetches=n_all,
+    )
+
+
+def _first_claim_ms(facts: UriFacts, since_ms: int) -> int:
+    """Return when sitemaps first claimed a change since a time."""
+    later = (each.read_ms for each in facts.claims if each.read_ms > since_ms)
+    return min(later, default=since_ms)
 
 
 def copied_ms(facts: UriFacts) -> int | None:

@@ -1,16 +1,21 @@
 """How rates of change are spread over the pages of a site, as far as is known.
 
 The rates are drawn from a gamma distribution, and a share of the pages never changes.
-Its parameters are not estimated by one number each: draws from their posterior
-distribution show how little a few refetches say.
+Sitemaps claim a share of the changes, the recall, and also changes that never were, at
+some rate. These parameters are not estimated by one number each: draws from their
+posterior distribution show how little a few refetches say.
+
+Claims and changes are Poisson processes. So a page that changes at rate L has unclaimed
+changes at rate (1 - recall) L. Silence says that there were no others. All of it counts
+until the first claim in an interval, so it does not matter when a policy ends that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, floor, inf, log, log1p
+from math import exp, expm1, floor, inf, log, log1p
 from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,7 +30,10 @@ _FORE: Final = 10  # steps above the mean, where nothing is left
 _MEAN: Final = (log(1 / 60), 2.5)  # of the logarithm of changes a day: centre, width
 _SHAPE: Final = (log(0.7), 0.8)
 _STILL: Final = (-1.4, 1.2)  # logit of the share that never changes
-_IDLE: Final = (-0.5, 2.5)  # logit of the share of claims without reason
+_RECALL: Final = (0.5, 2.5)  # logit of the share of changes that sitemaps claim
+_RECALL_STEP: Final = 1.0
+_MOST_RECALL: Final = 6.0
+_FALSE: Final = 30.0  # days without a false claim that the first ones count with
 _MOST_SHAPE: Final = 4
 _MOST_MEAN: Final = 40
 _LOG_LEAST: Final = -700.0
@@ -39,13 +47,19 @@ class RatePrior(NamedTuple):
         mean: logarithm of the mean rate, in changes a day.
         shape: logarithm of the shape of the gamma distribution.
         still: logit of the share of pages that never change.
-        idle: logit of the share of claims without a reason.
+        recall: logit of the share of changes that sitemaps claim.
     """
 
     mean: float
     shape: float
     still: float
-    idle: float
+    recall: float
+
+    @property
+    def recall_share(self) -> float:
+        """Share of changes that sitemaps claim, in few steps."""
+        place = round(min(max(self.recall, -_MOST_RECALL), _MOST_RECALL) / _RECALL_STEP)
+        return share(place * _RECALL_STEP) if self.recall > -_MOST_RECALL else 0.0
 
 
 def share(logit: float) -> float:
@@ -93,115 +107,162 @@ class RateSteps:
         return [still + part * below, *(part * each for each in inner)]
 
 
-class RateLikelihoods(NamedTuple):
-    """Likelihood of a history for each rate, divided by the greatest of them.
+class GroupLikelihoods(NamedTuple):
+    """Likelihood of the history of a page for each rate.
 
     Attributes:
+        of_rates: divided by the greatest.
         log_most: logarithm of that.
+        fresh: probability that the copy is fresh, for each rate.
     """
 
     of_rates: list[float]
     log_most: float
+    fresh: list[float]
 
 
 def likelihoods(
-    history: PageHistory, rates: Iterable[float], idle: float
-) -> RateLikelihoods:
-    """Return the likelihood of a history for each rate.
-
-    An interval of a claim without reason has a change by chance only.
-    """
-    n = history.n_pages
-    same, n_changed = history.same / n, history.n_changed / n
-    length = history.changed / history.n_changed if n_changed else 0.0
-    found = []
-    for rate in rates:
-        value = -rate * same
-        if n_changed:
-            rest = idle * exp(-rate * length)
-            value += n_changed * log1p(-rest) if rest < 1 else -inf
-        found.append(value)
-    most = max(found)
-    ratios = [exp(max(value - most, _LOG_LEAST)) for value in found]
-    return RateLikelihoods(ratios, most)
-
-
-def sample_priors(
-    histories: Sequence[PageHistory], steps: RateSteps, *, has_idle: bool, n_draws: int
-) -> Sequence[RatePrior]:
-    """Return draws from the posterior distribution of the parameters.
+    one: PageHistory, now: float, rates: Iterable[float], recall: float, false: float
+) -> GroupLikelihoods:
+    """Return the likelihoods of the history of a page.
 
     Args:
-        histories: of groups of pages.
-        steps: of the rates.
-        has_idle: the intervals are those of claims, some without a reason.
-        n_draws: number of draws.
+        one: the history.
+        now: time, in days since 1970.
+        rates: of change.
+        recall: share of changes that sitemaps claim.
+        false: claims without a change, a day.
     """
-    known = [each for each in histories if each.n_same or each.n_changed]
-    if not known:
-        return _unlearned(has_idle, n_draws)
-    return _sampled(_Density(known, steps, has_idle=has_idle), n_draws)
+    age = max(now - one.copied, 0.0)
+    quiet = age if not one.n_open else max(one.claimed_at - one.copied, 0.0)
+    missed = one.missed / one.n_missed if one.n_missed else 0.0
+    n = one.n_claimed or 1.0
+    silent, claimed = one.silent / n, one.claimed / n
+    logs, fresh = [], []
+    for rate in rates:
+        seen = recall * rate
+        value = -rate * one.same - seen * quiet
+        if one.n_missed:
+            value -= seen * one.missed
+            value += one.n_missed * _log(-expm1(-(rate - seen) * missed))
+        if one.n_claimed:
+            part = exp(-seen * silent) * (seen + false) - false * exp(-rate * claimed)
+            value += one.n_claimed * _log(part)
+        kept = exp(-(rate - seen) * age)
+        if one.n_open:
+            value += _log(seen + false)
+            kept = exp(seen * quiet - rate * age) * false / (seen + false)
+        logs.append(value)
+        fresh.append(min(kept, 1.0))
+    most = max(logs)
+    ratios = [exp(max(value - most, _LOG_LEAST)) for value in logs]
+    return GroupLikelihoods(ratios, most, fresh)
+
+
+def _log(number: float) -> float:
+    return log(number) if number > 0 else _LOG_LEAST
+
+
+class StratumPages:
+    """Pages of a site whose rates are learned together, in groups of like ones.
+
+    Args:
+        some: their histories.
+        now: time, in days since 1970.
+        has_dates: sitemaps date them.
+    """
+
+    def __init__(
+        self, some: Sequence[PageHistory], now: float, *, has_dates: bool
+    ) -> None:
+        self.histories, self.now, self.has_dates = some, now, has_dates
+        self.ones = [each.mean for each in some]
+        times = {now - one.copied for one in self.ones}
+        times |= {one.same for one in self.ones} | {one.silent for one in self.ones}
+        for one in self.ones:
+            times.add(one.missed / one.n_missed if one.n_missed else 0.0)
+            times.add(one.claimed / one.n_claimed if one.n_claimed else 0.0)
+        known = [each for each in times if each > 0] or [1.0]
+        self.steps = RateSteps.between(min(known), max(known))
+        self.rates = self.steps.rates
+        self._likelihoods: dict[float, list[GroupLikelihoods]] = {}
+        silent = sum(each.silent_same for each in some)
+        self._false = (sum(each.n_false for each in some) + 0.5) / (silent + _FALSE)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether any page was refetched."""
+        return any(each.n_refetches for each in self.histories)
+
+    def likelihoods(self, recall: float) -> list[GroupLikelihoods]:
+        """Return the likelihoods of each group for a recall of sitemaps."""
+        if recall not in self._likelihoods:
+            self._likelihoods[recall] = [
+                likelihoods(one, self.now, self.rates, recall, self._false)
+                for one in self.ones
+            ]
+        return self._likelihoods[recall]
+
+    def posteriors(
+        self, prior: RatePrior
+    ) -> Iterator[tuple[float, list[float], list[float]]]:
+        """Yield for each group its number of pages, and for each rate two numbers.
+
+        These are the probability of the rate, and that of a fresh copy.
+        """
+        weights = self.steps.weights(prior)
+        rows = self.likelihoods(prior.recall_share)
+        for each, (row, _, fresh) in zip(self.histories, rows, strict=True):
+            joint = list(map(mul, weights, row))
+            total = sum(joint) or 1.0
+            yield each.n_pages, [x / total for x in joint], fresh
+
+    def sample(self, n_draws: int) -> Sequence[RatePrior]:
+        """Return draws from the posterior distribution of the parameters."""
+        if not self.has_history and not self.has_dates:
+            return _unlearned(n_draws)
+        return _sampled(_Density(self), n_draws)
 
 
 @cache
-def _unlearned(has_idle: bool, n_draws: int) -> Sequence[RatePrior]:
-    """Return draws for a site without refetches."""
-    return _sampled(_Density([], RateSteps(0, 1), has_idle=has_idle), n_draws)
+def _unlearned(n_draws: int) -> Sequence[RatePrior]:
+    """Return draws for pages without refetches."""
+    return _sampled(_Density(StratumPages([], 0.0, has_dates=False)), n_draws)
 
 
 def _sampled(density: _Density, n_draws: int) -> list[RatePrior]:
-    around = ((density.centre, 1.5), *density.others)
-    middle, widths = zip(*around, strict=True)
-    return [
-        _prior(each) for each in sample(density, middle, widths, n_draws, density.name)
-    ]
+    middle, widths = zip(*density.around, strict=True)
+    found = sample(density, middle, widths, n_draws, density.name)
+    return [_prior(each) for each in found]
 
 
 def _prior(point: Sequence[float]) -> RatePrior:
-    return RatePrior(*point, *((inf,) * (4 - len(point))))
+    return RatePrior(*point, *((-inf,) * (4 - len(point))))
 
 
 class _Density:
     """Logarithm of the posterior density of the parameters, up to a constant."""
 
-    def __init__(
-        self, histories: Sequence[PageHistory], steps: RateSteps, *, has_idle: bool
-    ) -> None:
-        self._histories, self._steps, self._has_idle = histories, steps, has_idle
-        self._rates = steps.rates
-        self._numbers = [each.n_pages for each in histories]
-        self._rows: dict[float, list[RateLikelihoods]] = {}
-        self.others = (_SHAPE, _STILL, _IDLE)[: 2 + has_idle]
+    def __init__(self, pages: StratumPages) -> None:
+        self._pages, some = pages, pages.histories
+        self._others = (_SHAPE, _STILL, _RECALL)[: 2 + pages.has_dates]
+        time = sum(each.same + each.missed + each.claimed for each in some)
+        n_changed = sum(each.n_missed + each.n_claimed for each in some)
+        centre = log((n_changed + 0.5) / time) if time else _MEAN[0]
+        self.around = (centre, 1.5), *self._others
         # Like histories have the same draws, at any time.
-        self.name = repr([(each.n_pages, *each.times) for each in histories])
-        self._n_same = sum(each.n_same for each in histories)
-        time = sum(each.same + each.changed for each in histories)
-        n_changed = sum(each.n_changed for each in histories)
-        self.centre = log((n_changed + 0.5) / time) if time else _MEAN[0]
-
-    def _likelihoods(self, idle: float) -> list[RateLikelihoods]:
-        if idle not in self._rows:
-            self._rows[idle] = [
-                likelihoods(each, self._rates, idle) for each in self._histories
-            ]
-        return self._rows[idle]
+        self.name = repr([(x.n_pages, x.same, x.missed, x.claimed) for x in some])
 
     def __call__(self, point: Sequence[float]) -> float:
         prior = _prior(point)
         if abs(prior.shape) > _MOST_SHAPE or abs(prior.mean) > _MOST_MEAN:
             return -inf
         value = -1.5 * log1p(((prior.mean - _MEAN[0]) / _MEAN[1]) ** 2 / 2)
-        for x, (middle, width) in zip(point[1:], self.others, strict=True):
+        for x, (middle, width) in zip(point[1:], self._others, strict=True):
             value -= ((x - middle) / width) ** 2 / 2
-        weights, idle = self._steps.weights(prior), idle_share(prior)
-        for n, (row, most) in zip(self._numbers, self._likelihoods(idle), strict=True):
-            value += n * (log(sum(map(mul, weights, row)) + _TINY) + most)
-        return value + self._n_same * log(idle + _TINY)
-
-
-def idle_share(prior: RatePrior) -> float:
-    """Return the share of claims without a reason, in steps of 0.05.
-
-    It is 1 if the prior has none: then claims say nothing.
-    """
-    return round(20 * share(prior.idle)) / 20
+        pages, weights = self._pages, self._pages.steps.weights(prior)
+        rows = pages.likelihoods(prior.recall_share)
+        for each, (row, most, _) in zip(pages.histories, rows, strict=True):
+            total = sum(map(mul, weights, row))
+            value += each.n_pages * (log(total + _TINY) + most)
+        return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.refresh.freshness import FreshnessNow, freshness_now
@@ -39,13 +40,12 @@ def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
     return ReportTable(
         key=KEY,
         title="Freshness now",
-        sentence="Expected share of copies that equal their pages at the time of this"
-        " report, and the bounds between which it is in 96 of 100 cases. They are far"
-        " apart after few refetches. Requests a day: refetches so far. One more: the"
-        " freshness that one more request a day adds in the long run. The last columns"
-        " have the requests a day that a freshness needs, at the best frequencies for"
-        " the estimated rates of change; a dash: it is out of reach, as a page is"
-        " fetched at most once in an epoch.",
+        sentence=f"Expected share of copies that equal their pages, {_time(now)}, and"
+        " bounds between which it is in 95 of 100 cases: they are far apart after few"
+        " refetches. Requests a day: refetches so far. One more: the freshness that one"
+        " more request a day adds. The last columns have the requests a day that a"
+        " freshness needs, at the best frequencies for the rates of change; a dash: it"
+        " is out of reach, as a page is fetched at most once in an epoch.",
         columns=(
             *("site", "pages", "fresh", "from", "to", "requests a day", "one more"),
             *(f"for {each:g}" for each in targets),
@@ -72,3 +72,9 @@ def _cells(
 
 def _rounded(number: float) -> float:
     return float(f"{number:.3g}")
+
+
+def _time(now: float) -> str:
+    return datetime.fromtimestamp(now * DAY_MS / 1000, UTC).strftime(
+        "%Y-%m-%d %H:%M UTC"
+    )

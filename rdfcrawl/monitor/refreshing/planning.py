@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
-from rdfcrawl.analysis.refresh.aims import FreshnessAim, FreshnessPlan, page_outlook
+from rdfcrawl.analysis.refresh.aims import FreshnessAim, FreshnessPlan
+from rdfcrawl.analysis.refresh.freshness import LOST, page_outlooks
+from rdfcrawl.analysis.refresh.histories import SiteHistories, is_lost
 from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.analysis.refresh.outlook import (
     OutlookCount,
@@ -250,15 +252,28 @@ class RefreshPlanner:
 
     def _gains(self, domain: str, host: str, chosen: list[str]) -> list[float]:
         """Count the copies of a host; return the freshness that each fetch adds."""
+        histories = SiteHistories(self._now_ms / DAY_MS)
+        for facts in self._copies(domain, host):
+            histories.add(facts, iter_intervals(facts))
+        outlooks = page_outlooks(histories, self._options.epoch_ms / DAY_MS)
+        for key, outlook in outlooks.items():
+            self._aim.add(outlook, histories.groups[key].n_pages)
+        self._aim.add(LOST, histories.n_lost)
         wanted, found = frozenset(chosen), []
-        for record in self._database.of_host(domain, host):
-            facts = self._reader.facts_of(record)
-            outlook = page_outlook(facts, self._now_ms, self._options.epoch_ms)
-            if outlook is not None and not is_scheduled(record):
-                self._aim.add(outlook)
+        for facts in self._copies(domain, host):
             if facts.url in wanted:
-                found.append(outlook.fetched - outlook.kept if outlook else 0.0)
+                kept, fetched = LOST
+                if not is_lost(facts):
+                    key = histories.key_of(facts, iter_intervals(facts))
+                    kept, fetched = outlooks.get(key, (0.0, 0.0))
+                found.append(fetched - kept)
         return found
+
+    def _copies(self, domain: str, host: str) -> Iterator[UriFacts]:
+        """Yield the facts of the pages of a host that refresh may fetch some time."""
+        for record in self._database.of_host(domain, host):
+            if not is_scheduled(record):
+                yield self._reader.facts_of(record)
 
     def _count_due(
         self, host: str, pages: HostPages, wanted: list[str], n_chosen: int
