@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.refetches import FetchInterval
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
-MAX_GROUPS: Final = 2000
-_STEP: Final = log(1.1)  # width of the groups in each time, at first
+MAX_GROUPS: Final = 500
+_STEP: Final = log(1.25)  # width of the groups in each time, at first
 _NOT_FOUND: Final = frozenset({404, 410})
 _ALL_SITEMAPS: Final = ""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, expm1, floor, inf, log, log1p
+from math import exp, expm1, floor, inf, log, log1p, sqrt
 from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,8 +31,8 @@ _MEAN: Final = (log(1 / 60), 2.5)  # of the logarithm of changes a day: centre, 
 _SHAPE: Final = (log(0.7), 0.8)
 _STILL: Final = (-1.4, 1.2)  # logit of the share that never changes
 _RECALL: Final = (0.5, 2.5)  # logit of the share of changes that sitemaps claim
-_RECALL_STEP: Final = 1.0
-_MOST_RECALL: Final = 6.0
+_RECALL_STEPS: Final = 2  # in its error
+_MOST_RECALL_STEPS: Final = 6
 _FALSE: Final = 30.0  # days without a false claim that the first ones count with
 _MOST_SHAPE: Final = 4
 _MOST_MEAN: Final = 40
@@ -54,12 +54,6 @@ class RatePrior(NamedTuple):
     shape: float
     still: float
     recall: float
-
-    @property
-    def recall_share(self) -> float:
-        """Share of changes that sitemaps claim, in few steps."""
-        place = round(min(max(self.recall, -_MOST_RECALL), _MOST_RECALL) / _RECALL_STEP)
-        return share(place * _RECALL_STEP) if self.recall > -_MOST_RECALL else 0.0
 
 
 def share(logit: float) -> float:
@@ -186,6 +180,7 @@ class StratumPages:
         self.steps = RateSteps.between(min(known), max(known))
         self.rates = self.steps.rates
         self._likelihoods: dict[float, list[GroupLikelihoods]] = {}
+        self.recall_around = _recall_around(some, now)
         silent = sum(each.silent_same for each in some)
         self._false = (sum(each.n_false for each in some) + 0.5) / (silent + _FALSE)
 
@@ -194,8 +189,13 @@ class StratumPages:
         """Whether any page was refetched."""
         return any(each.n_refetches for each in self.histories)
 
-    def likelihoods(self, recall: float) -> list[GroupLikelihoods]:
-        """Return the likelihoods of each group for a recall of sitemaps."""
+    def likelihoods(self, prior: RatePrior) -> list[GroupLikelihoods]:
+        """Return the likelihoods of each group for parameters, the recall in steps."""
+        recall, (middle, width) = 0.0, self.recall_around
+        if self.has_dates:
+            place = round((prior.recall - middle) / width * _RECALL_STEPS)
+            place = min(max(place, -_MOST_RECALL_STEPS), _MOST_RECALL_STEPS)
+            recall = share(middle + place * width / _RECALL_STEPS)
         if recall not in self._likelihoods:
             self._likelihoods[recall] = [
                 likelihoods(one, self.now, self.rates, recall, self._false)
@@ -211,7 +211,7 @@ class StratumPages:
         These are the probability of the rate, and that of a fresh copy.
         """
         weights = self.steps.weights(prior)
-        rows = self.likelihoods(prior.recall_share)
+        rows = self.likelihoods(prior)
         for each, (row, _, fresh) in zip(self.histories, rows, strict=True):
             joint = list(map(mul, weights, row))
             total = sum(joint) or 1.0
@@ -222,6 +222,20 @@ class StratumPages:
         if not self.has_history and not self.has_dates:
             return _unlearned(n_draws)
         return _sampled(_Density(self), n_draws)
+
+
+def _recall_around(some: Sequence[PageHistory], now: float) -> tuple[float, float]:
+    """Return a first estimate of the logit of the recall, and its error.
+
+    Claimed changes can be seen in silent time, others in intervals without a claim.
+    """
+    n_claimed = sum(each.n_claimed for each in some) + 0.5
+    n_missed = sum(each.n_missed for each in some) + 0.5
+    time = sum(each.same + each.missed for each in some)
+    age = sum(now * each.n_pages - each.copied for each in some)
+    silent = sum(each.silent_same + each.missed + each.silent for each in some) + age
+    middle = log(n_claimed / n_missed * (time + 1) / (silent + 1))
+    return middle, sqrt(1 / n_claimed + 1 / n_missed)
 
 
 @cache
@@ -249,7 +263,9 @@ class _Density:
         time = sum(each.same + each.missed + each.claimed for each in some)
         n_changed = sum(each.n_missed + each.n_claimed for each in some)
         centre = log((n_changed + 0.5) / time) if time else _MEAN[0]
-        self.around = (centre, 1.5), *self._others
+        recall, width = pages.recall_around
+        around = (centre, 1.5), _SHAPE, _STILL, (recall, 2 * width)
+        self.around = around[: 3 + pages.has_dates]
         # Like histories have the same draws, at any time.
         self.name = repr([(x.n_pages, x.same, x.missed, x.claimed) for x in some])
 
@@ -261,7 +277,7 @@ class _Density:
         for x, (middle, width) in zip(point[1:], self._others, strict=True):
             value -= ((x - middle) / width) ** 2 / 2
         pages, weights = self._pages, self._pages.steps.weights(prior)
-        rows = pages.likelihoods(prior.recall_share)
+        rows = pages.likelihoods(prior)
         for each, (row, most, _) in zip(pages.histories, rows, strict=True):
             total = sum(map(mul, weights, row))
             value += each.n_pages * (log(total + _TINY) + most)
