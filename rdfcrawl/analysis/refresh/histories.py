@@ -170,9 +170,15 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageHistory:
 
 
 def _first_claim_ms(facts: UriFacts, since_ms: int) -> int:
-    """Return when sitemaps first claimed a change since a time."""
-    later = (each.read_ms for each in facts.claims if each.read_ms > since_ms)
-    return min(later, default=since_ms)
+    """Return when sitemaps first claimed a change since a time.
+
+    That is the time that they state, if it lies before they were read.
+    """
+    for each in facts.claims:
+        if each.read_ms > since_ms:
+            stated = each.lastmod_ms or 0
+            return stated if since_ms < stated < each.read_ms else each.read_ms
+    return since_ms
 
 
 def copied_ms(facts: UriFacts) -> int | None:

@@ -24,7 +24,7 @@ from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
 )
-from rdfcrawl.analysis.measures.listed import ListedCount
+from rdfcrawl.analysis.measures.listed import ListedCount, outcome_of
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -39,6 +39,7 @@ from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe
 from rdfcrawl.analysis.refresh.histories import SiteHistories
 from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
+from rdfcrawl.analysis.report.url_lists import DomainLists, RowBlock, UrlLists
 from rdfcrawl.core.times import now_ms
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
@@ -81,11 +82,13 @@ class DomainMeasures(NamedTuple):
     Attributes:
         usage: of its sitemaps.
         sample: of the content that its sitemaps miss.
+        rows: of its lists of URLs.
     """
 
     summary: DomainSummary
     usage: UsageCount
     sample: list[UriFacts]
+    rows: list[RowBlock]
 
 
 class DomainReading:
@@ -108,6 +111,7 @@ class DomainReading:
         self._listed = ListedCount()
         self._sample: list[UriFacts] = []
         self._histories = SiteHistories(now_ms() / DAY_MS)
+        self._lists = DomainLists()
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
@@ -117,8 +121,10 @@ class DomainReading:
             self._coverage.add(facts)
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
-            self._listed.add(facts)
+            outcome = outcome_of(facts)
+            self._listed.add(facts, outcome)
             found = list(iter_intervals(facts))
+            self._lists.add(facts, outcome, found)
             self._histories.add(facts, found)
             intervals += found
             for interval in found:
@@ -148,7 +154,7 @@ class DomainReading:
             self._listed,
             self._histories,
         )
-        return DomainMeasures(summary, self._usage, self._sample)
+        return DomainMeasures(summary, self._usage, self._sample, self._lists.blocks())
 
 
 def _latest(
@@ -176,9 +182,11 @@ class SiteFigures:
     Attributes:
         missed: table 2, of a sample over all domains.
         rest: histories of the pages of other domains than the largest.
+        lists: of URLs; None: they are not kept.
     """
 
     period: SamplingPeriod = ALL_TIMES
+    lists: UrlLists | None = None
     n_domains: int = 0
     both: StateSizes = field(default_factory=StateSizes)
     listed: StateSizes = field(default_factory=StateSizes)
@@ -196,7 +204,7 @@ class SiteFigures:
     )
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
-            "figure-3": PointCloud(AxisScale.LOG),
+            "figure-3": PointCloud(AxisScale.LOG, AxisScale.LOG_SHARE),
             "figure-4": PointCloud(AxisScale.SHARE),
             "figure-5a": PointCloud(AxisScale.LOG),
             "figure-5b": PointCloud(AxisScale.SHARE),
@@ -213,6 +221,8 @@ class SiteFigures:
         """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
+        if self.lists is not None:
+            self.lists.add(measures.rows)
         self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
         self._sample = sample_missed(chain(self._sample, measures.sample))
@@ -246,7 +256,7 @@ class SiteFigures:
             ("figure-5b", unique, indexed),
         ):
             if x is not None and y is not None:
-                self.clouds[key].add(x, y, size)
+                self.clouds[key].add(x, y, size, found.domain)
 
     @property
     def total(self) -> DomainCoverage:
@@ -277,9 +287,13 @@ class SiteFigures:
         return MeasuredRatio(missed[name], missed.total())
 
 
-def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigures:
+def gather(
+    domains: Iterable[DomainFacts],
+    period: SamplingPeriod,
+    lists: UrlLists | None = None,
+) -> SiteFigures:
     """Return the figures of some domains; each domain must occur once."""
-    found = SiteFigures(period, first_seen=FirstSeenCount(period))
+    found = SiteFigures(period, lists, first_seen=FirstSeenCount(period))
     for facts in domains:
         found.read(facts)
     return found

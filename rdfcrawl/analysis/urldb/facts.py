@@ -21,7 +21,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.urldb.record import BY_LINK, SEED
+from rdfcrawl.analysis.urldb.record import BY_LINK, NOINDEX, SEED
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
@@ -165,13 +165,16 @@ class FactReader:
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
+        dropped_ms = self._dropped_ms(record)
         return UriFacts(
             domain=record.domain,
             url=record.url,
             first_linked_ms=_first_linked_ms(record),
+            linked_by=record.linked.document if record.linked else "",
             is_led_to=BY_LINK in record.latest,
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record, self._dropped_ms(record))),
+            claims=tuple(_claims(record, dropped_ms)),
+            is_dropped=dropped_ms is not None,
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
             refusal=_refusal(record),
@@ -180,6 +183,7 @@ class FactReader:
             n_words=whole_number(record.current("words")),
             n_linked_words=whole_number(record.current("linkedWords")),
             is_error_page=record.current("errorPage") == "true",
+            is_noindex=record.current(NOINDEX) == "true",
             pagerank=self.pagerank_of(record.url),
         )
 
