@@ -21,7 +21,7 @@ _NOT_FOUND: Final = frozenset({404, 410})
 _ALL_SITEMAPS: Final = ""
 
 
-class PageHistory(NamedTuple):
+class PageRefetches(NamedTuple):
     """Intervals and present copy of a page, or the sums of several pages; in days.
 
     An interval is silent until sitemaps claim a change, or to its end.
@@ -58,14 +58,14 @@ class PageHistory(NamedTuple):
     n_refetches: float = 0
     watched: float = 0
 
-    def plus(self, other: PageHistory) -> PageHistory:
+    def plus(self, other: PageRefetches) -> PageRefetches:
         """Return the sums of both."""
-        return PageHistory(*(x + y for x, y in zip(self, other, strict=True)))
+        return PageRefetches(*(x + y for x, y in zip(self, other, strict=True)))
 
     @property
-    def mean(self) -> PageHistory:
+    def mean(self) -> PageRefetches:
         """The history of one page."""
-        return PageHistory(*(each / self.n_pages for each in self))
+        return PageRefetches(*(each / self.n_pages for each in self))
 
 
 GroupKey: TypeAlias = tuple[str | None, tuple[int, ...]]
@@ -85,7 +85,7 @@ class SiteHistories:
 
     now: float
     n_lost: int = 0
-    groups: dict[GroupKey, PageHistory] = field(default_factory=dict)
+    groups: dict[GroupKey, PageRefetches] = field(default_factory=dict)
     _step: float = _STEP
 
     def add(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> None:
@@ -105,7 +105,7 @@ class SiteHistories:
 
     def _page(
         self, facts: UriFacts, intervals: Iterable[FetchInterval], since_ms: int
-    ) -> tuple[str | None, PageHistory]:
+    ) -> tuple[str | None, PageRefetches]:
         is_open = is_dated(facts) and is_claimed(facts)
         claimed_ms = _first_claim_ms(facts, since_ms) if is_open else 0
         history = _sum_of(facts, intervals)._replace(
@@ -122,16 +122,16 @@ class SiteHistories:
         for (name, _), history in other.groups.items():
             self._add(None if name is None else _ALL_SITEMAPS, history)
 
-    def _add(self, name: str | None, history: PageHistory) -> None:
+    def _add(self, name: str | None, history: PageRefetches) -> None:
         key = name, self._numbers(history.mean)
-        self.groups[key] = self.groups.get(key, PageHistory()).plus(history)
+        self.groups[key] = self.groups.get(key, PageRefetches()).plus(history)
         if len(self.groups) > MAX_GROUPS:
             self._step *= 2
             groups, self.groups = self.groups, {}
             for (name_of, _), each in groups.items():
                 self._add(name_of, each)
 
-    def _numbers(self, one: PageHistory) -> tuple[int, ...]:
+    def _numbers(self, one: PageRefetches) -> tuple[int, ...]:
         counts = one.n_missed, one.n_claimed, one.n_open
         times = one.same, one.missed, one.claimed, one.silent, self.now - one.copied
         since = one.claimed_at and self.now - one.claimed_at
@@ -141,7 +141,7 @@ class SiteHistories:
         return floor(log(days) / self._step) if days > 0 else -(10**6)
 
 
-def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageHistory:
+def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetches:
     """Return the sums of the intervals of a page."""
     has_dates = is_dated(facts)
     same = silent_same = missed = claimed = silent = 0
@@ -162,7 +162,7 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageHistory:
             silent += quiet
         else:
             n_missed, missed = n_missed + 1, missed + length
-    return PageHistory(
+    return PageRefetches(
         *(1, same / DAY_MS, silent_same / DAY_MS, n_false, n_missed, missed / DAY_MS),
         *(n_claimed, claimed / DAY_MS, silent / DAY_MS),
         n_refetches=n_all,

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.analysis.refresh.sampling import sample
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.refresh.histories import PageHistory
+    from rdfcrawl.analysis.refresh.histories import PageRefetches
 
 _H: Final = 0.3  # between the logarithms of two rates
 _TAIL: Final = 16  # steps below the mean, from where on the density is a power
 _FORE: Final = 10  # steps above the mean, where nothing is left
-_MEAN: Final = (log(1 / 60), 2.5)  # of the logarithm of changes a day: centre, width
+_MEAN: Final = (log(1 / 30), 2.5)  # of the logarithm of changes a day: centre, width
 _SHAPE: Final = (log(0.7), 0.8)
 _STILL: Final = (-1.4, 1.2)  # logit of the share that never changes
 _RECALL: Final = (0.5, 2.5)  # logit of the share of changes that sitemaps claim
@@ -116,7 +116,7 @@ class GroupLikelihoods(NamedTuple):
 
 
 def likelihoods(
-    one: PageHistory, now: float, rates: Iterable[float], recall: float, false: float
+    one: PageRefetches, now: float, rates: Iterable[float], recall: float, false: float
 ) -> GroupLikelihoods:
     """Return the likelihoods of the history of a page.
 
@@ -167,7 +167,7 @@ class StratumPages:
     """
 
     def __init__(
-        self, some: Sequence[PageHistory], now: float, *, has_dates: bool
+        self, some: Sequence[PageRefetches], now: float, *, has_dates: bool
     ) -> None:
         self.histories, self.now, self.has_dates = some, now, has_dates
         self.ones = [each.mean for each in some]
@@ -224,7 +224,7 @@ class StratumPages:
         return _sampled(_Density(self), n_draws)
 
 
-def _recall_around(some: Sequence[PageHistory], now: float) -> tuple[float, float]:
+def _recall_around(some: Sequence[PageRefetches], now: float) -> tuple[float, float]:
     """Return a first estimate of the logit of the recall, and its error.
 
     Claimed changes can be seen in silent time, others in intervals without a claim.

@@ -18,7 +18,7 @@ _ROUNDS: Final = (100, 60, 60, 60)  # points
 _LEAST: Final = 15  # effective number of points that a round's distribution is made of
 _FREEDOM: Final = 4
 _LEAST_VARIANCE: Final = 1e-4
-_WIDER: Final = 1.2
+_WIDER: Final = 1.5
 _TINY: Final = 1e-300
 
 
