@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from math import floor, log
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from rdfcrawl.analysis.measures.refetches import claimed_times
 from rdfcrawl.analysis.measures.uri_facts import last_read
 from rdfcrawl.analysis.refresh.policy import DAY_MS, trailing_failures
-from rdfcrawl.analysis.refresh.sitemap_led import is_claimed, is_dated
+from rdfcrawl.analysis.refresh.posterior import confirmed_ms
+from rdfcrawl.analysis.refresh.trust import is_dated
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.refetches import FetchInterval
@@ -106,12 +108,11 @@ class SiteHistories:
     def _page(
         self, facts: UriFacts, intervals: Iterable[FetchInterval], since_ms: int
     ) -> tuple[str | None, PageRefetches]:
-        is_open = is_dated(facts) and is_claimed(facts)
-        claimed_ms = _first_claim_ms(facts, since_ms) if is_open else 0
+        claims = claimed_times(facts, since_ms, round(self.now * DAY_MS))
         history = _sum_of(facts, intervals)._replace(
             copied=since_ms / DAY_MS,
-            n_open=int(is_open),
-            claimed_at=claimed_ms / DAY_MS,
+            n_open=int(bool(claims)),
+            claimed_at=claims[0] / DAY_MS if claims else 0.0,
             watched=self.now - facts.fetches[0].started_ms / DAY_MS,
         )
         return (facts.dated_by if is_dated(facts) else None), history
@@ -152,8 +153,7 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetche
             continue  # the claims of that time are not known any more
         length = quiet = each.end_ms - each.begin_ms
         if each.is_claimed:
-            quiet = min(_first_claim_ms(facts, each.begin_ms), each.end_ms)
-            quiet -= each.begin_ms
+            quiet = each.claimed_ms[0] - each.begin_ms
         if not each.is_changed:
             same, silent_same = same + length, silent_same + quiet
             n_false += each.is_claimed
@@ -169,26 +169,13 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetche
     )
 
 
-def _first_claim_ms(facts: UriFacts, since_ms: int) -> int:
-    """Return when sitemaps first claimed a change since a time.
-
-    That is the time that they state, if it lies before they were read.
-    """
-    for each in facts.claims:
-        if each.read_ms > since_ms:
-            stated = each.lastmod_ms or 0
-            return stated if since_ms < stated < each.read_ms else each.read_ms
-    return since_ms
-
-
 def copied_ms(facts: UriFacts) -> int | None:
-    """Return when the copy of a page was last seen to equal it; None without a copy."""
+    """Return when a copy was last known to equal its page; None without a copy."""
     n_good = len(facts.fetches) - len(trailing_failures(facts))
-    fetches = facts.fetches[:n_good]
     is_deleted = bool(facts.fetches) and facts.fetches[-1].status == "DELETED"
-    if last_read(fetches) is None or facts.is_redirect or is_deleted:
+    if last_read(facts.fetches[:n_good]) is None or facts.is_redirect or is_deleted:
         return None
-    return fetches[-1].started_ms
+    return confirmed_ms(facts)
 
 
 def is_lost(facts: UriFacts) -> bool:

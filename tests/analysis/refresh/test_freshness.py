@@ -14,7 +14,7 @@ from rdfcrawl.analysis.measures.refetches import iter_intervals
 from rdfcrawl.analysis.refresh.freshness import freshness_now
 from rdfcrawl.analysis.refresh.histories import SiteHistories
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
-from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
+from rdfcrawl.analysis.refresh.stale import StaleProbability
 from tests.support.changing_pages import ChangingSite, Honesty, uneven_rates
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ WEBS = {
     "mixed": Web(MIXED),
     "fast tail": Web((*([0.005] * 8), 3.0, 3.0)),
     "truthful": Web(honesty="truthful", share=0.2),
-    "70 % recall": Web(honesty="forgetful", share=0.2),
+    "70 % recall": Web(honesty="incomplete", share=0.2),
     "always new": Web(honesty="rewritten", share=0.2),
     "new by chance": Web(honesty="random", share=0.2),
     "never new": Web(honesty="silent", share=0.2),
@@ -62,7 +62,7 @@ def watched(web: Web, n_pages: int, seed: int) -> tuple[float, float, float]:
     site = ChangingSite(rates, web.honesty, seed=seed)
     policy: RefreshPolicy = OptimalFreshness()
     if web.honesty != "none":
-        policy = SitemapLed()
+        policy = StaleProbability()
     site.run(policy, n_epochs=web.n_epochs, budget=round(n_pages * web.share))
     site.pass_day()
     histories = SiteHistories(float(site.day))
