@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import erf, expm1, sqrt
 from operator import mul
@@ -34,7 +33,7 @@ class FreshnessNow:
 
     n_pages: float = 0
     draws: tuple[tuple[float, float], ...] = ((0.0, 0.0),) * N_DRAWS
-    rates: Counter[float] = field(default_factory=Counter)
+    rates: Mapping[float, float] = field(default_factory=dict)
     n_daily: float = 0.0
 
     def plus(self, other: FreshnessNow) -> FreshnessNow:
@@ -43,10 +42,11 @@ class FreshnessNow:
             (x + y, u + v)
             for (x, u), (y, v) in zip(self.draws, other.draws, strict=True)
         )
+        rates = sorted(self.rates.keys() | other.rates.keys())
         return FreshnessNow(
             self.n_pages + other.n_pages,
             draws,
-            self.rates + other.rates,
+            {x: self.rates.get(x, 0.0) + other.rates.get(x, 0.0) for x in rates},
             self.n_daily + other.n_daily,
         )
 
@@ -157,15 +157,13 @@ def _fresh_copies(pages: StratumPages, prior: RatePrior) -> tuple[float, float]:
     return mean, variance
 
 
-def _page_rates(pages: StratumPages, priors: Sequence[RatePrior]) -> Counter[float]:
+def _page_rates(pages: StratumPages, priors: Sequence[RatePrior]) -> dict[float, float]:
     """Return the expected number of pages by rate."""
     found = [0.0] * len(pages.rates)
     for prior in priors:
         for n, posterior, _ in pages.posteriors(prior):
             factor = n / len(priors)
             found = [x + factor * y for x, y in zip(found, posterior, strict=True)]
-    rates, least = Counter[float](), _NEGLIGIBLE * sum(found)
-    for rate, n in zip(pages.rates, found, strict=True):
-        if n > least:
-            rates[float(f"{rate:.2g}")] += n
-    return rates
+    least = _NEGLIGIBLE * sum(found)
+    found_rates = zip(pages.rates, found, strict=True)
+    return {float(f"{rate:.3g}"): n for rate, n in found_rates if n > least}
