@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.coverage import (
+    SAMPLE_SIZE,
     CoverageCount,
     CoverageSummary,
     DomainCensus,
@@ -225,7 +226,9 @@ class SiteFigures:
             self.lists.add(measures.rows)
         self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
-        self._sample = sample_missed(chain(self._sample, measures.sample))
+        self._sample += measures.sample
+        if len(self._sample) >= 2 * SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
         found = domain.coverage
         self.n_domains += 1
         self.both = add_fields(self.both, found.both)
@@ -279,7 +282,9 @@ class SiteFigures:
     @property
     def missed(self) -> Counter[MissedClass]:
         """Table 2: URLs of the sample by class, as far as facts allow."""
-        return Counter(classify_missed(each) for each in self._sample)
+        if len(self._sample) > SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
+        return Counter(map(classify_missed, self._sample))
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
         """Return one row of table 2."""

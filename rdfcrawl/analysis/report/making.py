@@ -184,13 +184,16 @@ def report_crawl(
         ConfigError: there is no URL database, or it is damaged.
         OSError: a disk is full, or cannot be read.
     """
-    with UrlDatabase(root) as database:
+    with UrlDatabase(root) as database, SpillFolder(root) as scratch:
+        search = MirrorSearch(database, open_ranks(root), scratch)
+        records = search.reading(database.records())
         reader = FactReader(database, open_ranks(root))
-        domains = group_by_domain(reader.uris(), reader.sitemaps())
-        wanted = (each for each in domains if site in (None, each.domain))
+        uris = reader.uris(x for x in records if site in (None, x.domain))
+        sitemaps = (x for x in reader.sitemaps() if site in (None, x.domain))
+        domains = group_by_domain(uris, sitemaps)
         lists = None if spills is None else UrlLists(spills)
-        sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms), lists)
-        mirrors = _mirrors_of(root, database, site)
+        sites = gather(domains, SamplingPeriod(begin_ms=begin_ms), lists)
+        mirrors = mirror_section(search, site)
         stores = stored_once(root) if site is None else ()
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
@@ -243,16 +246,11 @@ def with_crawl_sections(
     """
     with UrlDatabase(root) as database:
         same = same_content_section(database, None, stores)
-        found = _mirrors_of(root, database), same, quota_section(quotas)
+        with SpillFolder(root) as spills:
+            search = MirrorSearch(database, open_ranks(root), spills)
+            found = mirror_section(search), same, quota_section(quotas)
     more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
-
-
-def _mirrors_of(
-    root: Path, database: UrlDatabase, site: str | None = None
-) -> ReportSection | None:
-    with SpillFolder(root) as spills:
-        return mirror_section(MirrorSearch(database, open_ranks(root), spills), site)
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
