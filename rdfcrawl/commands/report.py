@@ -89,12 +89,14 @@ def make_report(
         OSError: a disk is full, or cannot be read.
     """
     from rdfcrawl.analysis.report.state import ReportState
+    from rdfcrawl.stores.crawl_folder import KeptTime
 
     folder = folder or root / "report"
     form = settings["SESSION_PARAMETERS"]
     state = ReportState(root, folder, site, begin_ms, form)
     if state.page:
         return state.page, ()
+    KeptTime(root).resume()
     from rdfcrawl.analysis.report.making import report_crawl
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
