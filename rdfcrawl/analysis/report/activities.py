@@ -23,13 +23,6 @@ _MAX_NAMES: Final = 1000  # of formats and reasons
 _OTHERS: Final = "(others)"
 MAX_EXAMPLES: Final = 3  # of a fault
 
-# A line about an activity, or about a node of one. A term is an IRI, or a literal with
-# escaped quotes.
-_LINE: Final = re.compile(
-    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <([^>\n]*)>"
-    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))',
-    re.MULTILINE,
-)
 _FACTS: Final = {
     predicate.encode(): name
     for predicate, name in (
@@ -45,6 +38,14 @@ _FACTS: Final = {
         (f"{RC}detail", "detail"),
     )
 }
+
+# A line about an activity, or about a node of one. A term is an IRI, or a literal with
+# escaped quotes.
+_LINE: Final = re.compile(
+    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <(%b)>"
+    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))' % b"|".join(map(re.escape, _FACTS)),
+    re.MULTILINE,
+)
 
 
 class FaultExample(NamedTuple):
@@ -241,9 +242,7 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
     current, facts, faults = b"", dict[str, str](), list[list[str]]()
     for block in blocks:
         for activity, part, predicate, iri, literal in _LINE.findall(block):
-            name = _FACTS.get(predicate)
-            if name is None:
-                continue
+            name = _FACTS[predicate]
             if activity != current:
                 yield CrawlActivity(facts, faults)
                 current, facts, faults = activity, {}, []
