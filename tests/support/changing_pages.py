@@ -214,17 +214,18 @@ def run_together(
     warm_up: int = 0,
 ) -> RefreshResult:
     """Refresh sites that share a budget for some days; the first ones do not count."""
-    numbers, n_changed, n_missed, fresh_days = [], 0, 0, 0.0
+    numbers: list[int] = []
+    n_changed, n_missed, fresh_days = 0, 0, 0.0
     for _ in range(n_epochs):
         if len(numbers) == warm_up:
             fresh_days = sum(site.fresh_days for site in sites)
         n_changed += sum(site.pass_day() for site in sites)
         numbers.append(_refresh(sites, policy, budget))
         assert numbers[-1] <= budget
-        pages = [page for site in sites for page in site.pages]
-        n_missed += sum(page.copy != page.version for page in pages)
+        n_missed += sum(x.copy != x.version for site in sites for x in site.pages)
     fresh_days = sum(site.fresh_days for site in sites) - fresh_days
-    freshness = fresh_days / max((n_epochs - warm_up) * len(pages), 1)
+    n_pages = sum(len(site.pages) for site in sites)
+    freshness = fresh_days / max((n_epochs - warm_up) * n_pages, 1)
     return RefreshResult(freshness, sum(numbers), n_changed, n_missed, tuple(numbers))
 
 

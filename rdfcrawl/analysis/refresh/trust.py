@@ -244,6 +244,6 @@ def judge_site(pages: Iterable[UriFacts], now_ms: int) -> SiteTrust:
         for name, each in counts.items()
         if each.n_intervals >= LEAST_INTERVALS
     }
-    for each in counts.values():
-        others.include(each)
+    for count in counts.values():
+        others.include(count)
     return SiteTrust(others.judge(now_ms), by_sitemap)

@@ -62,7 +62,7 @@ def test_liar_is_never_trusted(honesty: Honesty) -> None:
 
 
 def test_incomplete_sitemap_is_combined_with_rates() -> None:
-    """If a sitemap has 70 % of the changes, then pages without a claim are fetched, too.
+    """If a sitemap has 70 % of the changes, then other pages are fetched, too.
 
     Freshness is above that without a sitemap, and above that of its claims alone.
     """
