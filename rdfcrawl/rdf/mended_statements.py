@@ -351,11 +351,16 @@ class StatementMender(TermMender):
             return True
         name = PREFIX_NAME.match(self.text, begin)
         iri = b""
-        if found and (self.has_base or SCHEME.match(b"<" + found["iri"])):
+        if found and self._may_be_iri(b"<" + found["iri"]):
             iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
-            self._cut(begin, f"bad directive: {shown(self.text[begin : begin + 80])}")
+            why = f"bad directive: {shown(self.text[begin : begin + 80])}"
+            if found:
+                self.skipped.append(why)
+                self._end_directive(found.end())
+            else:
+                self._cut(begin, why)
             return True
         self._declare(found, iri, has_colon=name is not None)
         self._end_directive(found.end())

@@ -269,6 +269,9 @@ class MendingProcessor(Processor):
             self._mend_value(element, {**names, **{key: key for key in inner}})
             return
         language, direction = names.get("@language"), names.get("@direction")
+        if direction is not None and element[direction] is None:
+            del element[direction]  # PyLD refuses it
+            direction = None
         kind = element.get(names.get("@type", ""))
         if isinstance(kind, list) and len(kind) == 1:
             element[names["@type"]] = kind[0]
