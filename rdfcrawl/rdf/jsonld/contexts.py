@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import copysign, isfinite
@@ -385,7 +385,7 @@ def changes_vocabulary(context: list[Any]) -> bool:
     return None in context or not all(map(_is_vocabulary, vocabularies))
 
 
-def is_unmapped(name: str, terms: dict[str, Any]) -> bool:
+def is_unmapped(name: str, terms: Mapping[str, Any]) -> bool:
     """Return whether a term may not be an absolute IRI."""
     for _ in range(_MAX_ALIASES):
         iri = terms[name]

@@ -236,11 +236,12 @@ class MendingProcessor(Processor):
         for name in names.keys() & {"@language", "@direction"}:
             self._note(f"{name} without a value", is_lost=True)
             del element[names[name]]
-        for key in (names.get("@id"), names.get("@type")):
-            values = element.get(key or "", [])
+        for name in names.keys() & {"@id", "@type"}:
+            key = names[name]
+            values = element.get(key, [])
             listed = values if isinstance(values, list) else [values]
             kept = [each for each in listed if not is_unknown_keyword(each)]
-            is_reference = key == names.get("@id") and len(element) == 1
+            is_reference = name == "@id" and len(element) == 1
             if len(kept) == len(listed) or is_reference:
                 continue
             for each in filter(is_unknown_keyword, listed):
