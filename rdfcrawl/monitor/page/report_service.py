@@ -13,7 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from rdfcrawl.analysis.report.freshness_table import KEY as FRESHNESS
 from rdfcrawl.analysis.report.writing import CONTENTS_NAME, PAGE_NAME
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.uri import registered_domain
@@ -228,6 +227,6 @@ def _outcomes(report: dict[str, Any]) -> Iterator[tuple[str, int]]:
 def _freshness(report: dict[str, Any]) -> tuple[float, ...]:
     for part in report["sections"]:
         for item in part["items"]:
-            if item["key"] == FRESHNESS and item["rows"]:
+            if item["key"] == "freshness" and item["rows"]:
                 return tuple(item["rows"][0][1:5])
     return ()
