@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
-Honesty = Literal["none", "truthful", "silent", "rewritten", "random"]
+Honesty = Literal[
+    "none", "truthful", "incomplete", "imprecise", "silent", "rewritten", "random"
+]
 LISTING = (UriListing(sitemap="https://a.example/map.xml", first_ms=0),)
 
 
@@ -88,8 +90,9 @@ class RefreshResult:
 class ChangingSite:
     """A site of changing pages with a sitemap, refreshed once a day.
 
-    The sitemap has no lastmod, the true ones, none that is ever new (`silent`), the
-    time of its last rewriting for all (`rewritten`), or new ones of random pages.
+    The sitemap has no lastmod, the true ones, those of 70 % of changes (`incomplete`),
+    as many false ones (`imprecise`), none that is ever new (`silent`), the time of its
+    last rewriting for all (`rewritten`), or new ones of random pages.
     """
 
     def __init__(
@@ -120,7 +123,7 @@ class ChangingSite:
         for epoch in range(n_epochs):
             if epoch == warm_up:
                 self._fresh_days, self._n_days = 0.0, 0
-            changed = self._pass_day()
+            changed = self.pass_day()
             n_changed += changed
             numbers.append(self.refresh(policy, budget))
             n_missed += sum(page.copy != page.version for page in self.pages)
@@ -144,7 +147,7 @@ class ChangingSite:
         fetch = UriFetch(started_ms=self.day * DAY_MS, content_hash=f"v{page.version}")
         page.fetches.append(fetch)
 
-    def _pass_day(self) -> int:
+    def pass_day(self) -> int:
         """Let a day pass; return how many pages changed in it."""
         begin, self.day = self.day, self.day + 1
         n_changed = 0
@@ -170,6 +173,13 @@ class ChangingSite:
                 return
             case "truthful":
                 says_new, stated = is_new, int(page.changed_day * DAY_MS)
+            case "incomplete":
+                says_new = is_new and self._dice.random() < 0.7
+                stated = int(page.changed_day * DAY_MS)
+            case "imprecise":
+                is_false = self._dice.random() < -expm1(-page.rate)
+                says_new = is_new or is_false
+                stated = now_ms if is_false else int(page.changed_day * DAY_MS)
             case "silent":
                 says_new, stated = False, -DAY_MS
             case "rewritten":

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.coverage import (
+    SAMPLE_SIZE,
     CoverageCount,
     CoverageSummary,
     DomainCensus,
@@ -24,7 +25,7 @@ from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
 )
-from rdfcrawl.analysis.measures.listed import ListedCount
+from rdfcrawl.analysis.measures.listed import ListedCount, outcome_of
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -36,7 +37,11 @@ from rdfcrawl.analysis.measures.refetches import (
 )
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
+from rdfcrawl.analysis.refresh.histories import SiteHistories
+from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
+from rdfcrawl.analysis.report.url_lists import DomainLists, RowBlock, UrlLists
+from rdfcrawl.core.times import now_ms
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
 
@@ -69,6 +74,7 @@ class DomainSummary(NamedTuple):
     copies: CopyFreshness
     habits: SitemapHabits
     listed: ListedCount
+    histories: SiteHistories
 
 
 class DomainMeasures(NamedTuple):
@@ -77,11 +83,13 @@ class DomainMeasures(NamedTuple):
     Attributes:
         usage: of its sitemaps.
         sample: of the content that its sitemaps miss.
+        rows: of its lists of URLs.
     """
 
     summary: DomainSummary
     usage: UsageCount
     sample: list[UriFacts]
+    rows: list[RowBlock]
 
 
 class DomainReading:
@@ -103,6 +111,8 @@ class DomainReading:
         self._usage = UsageCount()
         self._listed = ListedCount()
         self._sample: list[UriFacts] = []
+        self._histories = SiteHistories(now_ms() / DAY_MS)
+        self._lists = DomainLists()
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
@@ -112,15 +122,19 @@ class DomainReading:
             self._coverage.add(facts)
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
-            self._listed.add(facts)
-            for interval in iter_intervals(facts):
+            outcome = outcome_of(facts)
+            self._listed.add(facts, outcome)
+            found = list(iter_intervals(facts))
+            self._lists.add(facts, outcome, found)
+            self._histories.add(facts, found)
+            intervals += found
+            for interval in found:
                 self._copies.add(interval)
-                intervals.append(interval)
                 groups.setdefault(group_of(facts, interval), []).append(interval)
         self._latest = _latest(self._latest, intervals)
-        for name, found in groups.items():
+        for name, some_of in groups.items():
             if name in self._groups or len(self._groups) < MAX_ROWS:
-                self._groups[name] = _latest(self._groups.get(name, []), found)
+                self._groups[name] = _latest(self._groups.get(name, []), some_of)
         self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
@@ -139,8 +153,9 @@ class DomainReading:
             self._copies,
             describe_habits(sitemaps),
             self._listed,
+            self._histories,
         )
-        return DomainMeasures(summary, self._usage, self._sample)
+        return DomainMeasures(summary, self._usage, self._sample, self._lists.blocks())
 
 
 def _latest(
@@ -167,9 +182,12 @@ class SiteFigures:
 
     Attributes:
         missed: table 2, of a sample over all domains.
+        rest: histories of the pages of other domains than the largest.
+        lists: of URLs; None: they are not kept.
     """
 
     period: SamplingPeriod = ALL_TIMES
+    lists: UrlLists | None = None
     n_domains: int = 0
     both: StateSizes = field(default_factory=StateSizes)
     listed: StateSizes = field(default_factory=StateSizes)
@@ -182,9 +200,12 @@ class SiteFigures:
     usage: UsageCount = field(default_factory=UsageCount)
     outcomes: ListedCount = field(default_factory=ListedCount)
     summary: CoverageSummary = field(default_factory=CoverageSummary)
+    rest: SiteHistories = field(
+        default_factory=lambda: SiteHistories(now_ms() / DAY_MS)
+    )
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
-            "figure-3": PointCloud(AxisScale.LOG),
+            "figure-3": PointCloud(AxisScale.LOG, AxisScale.LOG_SHARE),
             "figure-4": PointCloud(AxisScale.SHARE),
             "figure-5a": PointCloud(AxisScale.LOG),
             "figure-5b": PointCloud(AxisScale.SHARE),
@@ -201,9 +222,13 @@ class SiteFigures:
         """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
+        if self.lists is not None:
+            self.lists.add(measures.rows)
         self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
-        self._sample = sample_missed(chain(self._sample, measures.sample))
+        self._sample += measures.sample
+        if len(self._sample) >= 2 * SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
         found = domain.coverage
         self.n_domains += 1
         self.both = add_fields(self.both, found.both)
@@ -219,7 +244,8 @@ class SiteFigures:
         if len(self._largest) < MAX_ROWS:
             heappush(self._largest, item)
         else:
-            heappushpop(self._largest, item)
+            _, _, smallest = heappushpop(self._largest, item)
+            self.rest.merge(smallest.histories)
 
     def _draw(self, found: DomainCoverage) -> None:
         """Add a domain to figures 3 to 5; undefined measures have no dot."""
@@ -233,7 +259,7 @@ class SiteFigures:
             ("figure-5b", unique, indexed),
         ):
             if x is not None and y is not None:
-                self.clouds[key].add(x, y, size)
+                self.clouds[key].add(x, y, size, found.domain)
 
     @property
     def total(self) -> DomainCoverage:
@@ -256,7 +282,9 @@ class SiteFigures:
     @property
     def missed(self) -> Counter[MissedClass]:
         """Table 2: URLs of the sample by class, as far as facts allow."""
-        return Counter(classify_missed(each) for each in self._sample)
+        if len(self._sample) > SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
+        return Counter(map(classify_missed, self._sample))
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
         """Return one row of table 2."""
@@ -264,9 +292,13 @@ class SiteFigures:
         return MeasuredRatio(missed[name], missed.total())
 
 
-def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigures:
+def gather(
+    domains: Iterable[DomainFacts],
+    period: SamplingPeriod,
+    lists: UrlLists | None = None,
+) -> SiteFigures:
     """Return the figures of some domains; each domain must occur once."""
-    found = SiteFigures(period, first_seen=FirstSeenCount(period))
+    found = SiteFigures(period, lists, first_seen=FirstSeenCount(period))
     for facts in domains:
         found.read(facts)
     return found

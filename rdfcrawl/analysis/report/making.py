@@ -14,7 +14,7 @@ from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
-from rdfcrawl.analysis.refresh.outlook import read_outlooks
+from rdfcrawl.analysis.refresh.outlook import RefreshGoal, read_goal, read_outlooks
 from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import CrawlReport, ReportSection, day_text
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
@@ -23,10 +23,7 @@ from rdfcrawl.analysis.report.figures import (
     make_discovery_figures,
     make_growth_figures,
 )
-from rdfcrawl.analysis.report.listed_tables import (
-    make_outcome_of_listed_table,
-    make_vain_table,
-)
+from rdfcrawl.analysis.report.freshness_table import make_freshness_table
 from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
     iter_quota_entries,
@@ -56,11 +53,13 @@ from rdfcrawl.analysis.report.site_tables import (
     make_habit_table,
     make_lastmod_table,
     make_missed_table,
+    make_outcome_of_listed_table,
     make_ping_table,
     make_size_table,
     make_summary_table,
     make_usage_table,
 )
+from rdfcrawl.analysis.report.url_lists import UrlLists
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
@@ -69,7 +68,12 @@ from rdfcrawl.core.sorting import SpillFolder
 
 
 def make_report(
-    sites: SiteFigures, counts: ActivityCounts, *, title: str, scope: str
+    sites: SiteFigures,
+    counts: ActivityCounts,
+    *,
+    title: str,
+    scope: str,
+    goal: RefreshGoal | None = None,
 ) -> CrawlReport:
     """Return the report of some figures.
 
@@ -78,6 +82,7 @@ def make_report(
         counts: of its provenance.
         title: with the name of the crawl.
         scope: sites and times that were counted.
+        goal: of refresh; None: the default.
     """
     sections = (
         ReportSection(
@@ -91,6 +96,7 @@ def make_report(
             ),
         ),
         _coverage_section(sites),
+        *_list_sections(sites),
         ReportSection(
             "freshness",
             "First sightings, and freshness of copies",
@@ -99,6 +105,7 @@ def make_report(
                 *make_discovery_figures(sites),
                 *(make_ping_table(sites), make_first_seen_table(sites)),
                 *(make_lastmod_table(sites), make_group_table(sites)),
+                make_freshness_table(sites, goal or RefreshGoal()),
                 make_copies_table(sites),
                 make_refresh_table(counts),
             ),
@@ -142,12 +149,27 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_census_table(sites),
             make_missed_table(sites),
             make_outcome_of_listed_table(sites),
-            make_vain_table(sites),
         ),
     )
 
 
-def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
+def _list_sections(sites: SiteFigures) -> Iterator[ReportSection]:
+    if sites.lists is not None:
+        yield ReportSection(
+            "lists",
+            "Lists of URLs",
+            "The URLs behind the numbers. A list shows the first ones; its CSV file has"
+            " all. Listed URLs come first. Times are in UTC.",
+            tuple(sites.lists.tables()),
+        )
+
+
+def report_crawl(
+    root: Path,
+    site: str | None = None,
+    begin_ms: int = 0,
+    spills: SpillFolder | None = None,
+) -> CrawlReport:
     """Return the report of a crawl; its URL database and ranks must be up to date.
 
     Args:
@@ -155,22 +177,28 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         site: registered domain to report; None: all.
         begin_ms: start of the period for first sightings and requests; all other
             figures cover all times.
+        spills: keeps the lists of URLs as long as the report is used; None: it has no
+            lists.
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
         OSError: a disk is full, or cannot be read.
     """
-    with UrlDatabase(root) as database:
+    with UrlDatabase(root) as database, SpillFolder(root) as scratch:
+        search = MirrorSearch(database, open_ranks(root), scratch)
+        records = search.reading(database.records())
         reader = FactReader(database, open_ranks(root))
-        domains = group_by_domain(reader.uris(), reader.sitemaps())
-        wanted = (each for each in domains if site in (None, each.domain))
-        sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
-        mirrors = _mirrors_of(root, database, site)
+        uris = reader.uris(x for x in records if site in (None, x.domain))
+        sitemaps = (x for x in reader.sitemaps() if site in (None, x.domain))
+        domains = group_by_domain(uris, sitemaps)
+        lists = None if spills is None else UrlLists(spills)
+        sites = gather(domains, SamplingPeriod(begin_ms=begin_ms), lists)
+        mirrors = mirror_section(search, site)
         stores = stored_once(root) if site is None else ()
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
-    report = report_counted(root.name, sites, counts)
+    report = report_counted(root.name, sites, counts, read_goal(root))
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
     budgets = outlook_section(read_outlooks(root), site)
     verified = verified_section(iter_verified(root, site))
@@ -180,7 +208,10 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
 
 
 def report_counted(
-    name: str, sites: SiteFigures, counts: ActivityCounts
+    name: str,
+    sites: SiteFigures,
+    counts: ActivityCounts,
+    goal: RefreshGoal | None = None,
 ) -> CrawlReport:
     """Return the report of the figures of a crawl."""
     return make_report(
@@ -188,6 +219,7 @@ def report_counted(
         counts,
         title=f"Report of the crawl {name}",
         scope=_scope(counts.site, int(counts.begin_ms), counts.last_ms),
+        goal=goal,
     )
 
 
@@ -214,16 +246,11 @@ def with_crawl_sections(
     """
     with UrlDatabase(root) as database:
         same = same_content_section(database, None, stores)
-        found = _mirrors_of(root, database), same, quota_section(quotas)
+        with SpillFolder(root) as spills:
+            search = MirrorSearch(database, open_ranks(root), spills)
+            found = mirror_section(search), same, quota_section(quotas)
     more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
-
-
-def _mirrors_of(
-    root: Path, database: UrlDatabase, site: str | None = None
-) -> ReportSection | None:
-    with SpillFolder(root) as spills:
-        return mirror_section(MirrorSearch(database, open_ranks(root), spills), site)
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:

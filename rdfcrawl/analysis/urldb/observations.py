@@ -14,6 +14,7 @@ from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
     NO_STATEMENTS,
+    NOINDEX,
     REFUSALS,
     SEED,
     Columns,
@@ -44,6 +45,8 @@ _CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the U
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
+_DIRECTIVE: Final = f"{RC}robotsDirective"
+_IS_NOINDEX: Final = f'> <{_DIRECTIVE}> "noindex"'
 _WITHDRAWN: Final = f"{PROV}wasInvalidatedBy"
 _DEPTH: Final = f"{SQUIRREL}depth"
 # The documents of a source share its URL, but none is the content of that URL.
@@ -80,9 +83,9 @@ _LATEST: Final = {
     _TERMS.get(name, RC + name): name
     for name in (
         *("canonical", "depth", "errorPage", "etag", "foundBy", "images"),
-        *("immutableUntil", "isLeft", "lastModified", "linkedWords", "parent"),
-        *("redirect", "shingles", "sitemapFormat", "sketch", "source", "spider"),
-        *("task", "words"),
+        *("immutableUntil", "isLeft", "lastModified", "linkedWords", NOINDEX),
+        *("parent", "redirect", "shingles", "sitemapFormat", "sketch", "source"),
+        *("spider", "task", "words"),
     )
 }
 
@@ -113,6 +116,8 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
             yield from _redirected(facts, piece)
         if _LOCATION in facts:
             facts[_HOP] = facts[_LOCATION]
+        if _DIRECTIVE in facts and _IS_NOINDEX in piece:
+            facts[RC + NOINDEX] = '"true"'
         if _CRAWLED in facts:
             yield _observed(facts)
     for _, crawled, started, first in _find_same(text) if _SAME in text else ():
