@@ -82,9 +82,11 @@ def _after_discovery(
         out.follow(task, variant=task.variant + 1, fails=0)
     elif task.step == "probe":
         out.follow(task, step="stable", variant=0)
-    elif task.step == "stable":  # without FILTER, blank nodes come unexpectedly
-        naming = "" if failure is SparqlFailure.REFUSED else "local"
-        discovery.begin(replace(task, naming=naming, seen=()), out)
+    elif task.step == "stable" and failure is SparqlFailure.REFUSED:
+        # Without FILTER, blank nodes come unexpectedly.
+        discovery.begin(replace(task, naming="", seen=()), out)
+    elif task.step == "stable":
+        discovery.begin(replace(task, naming="local", seen=()), out)
     elif task.step == "default":  # unknown, so it is read
         out.follow(task, step="count", variant=0, fails=0)
     else:
