@@ -42,7 +42,7 @@ class Command(QuietCommand):
         from rdfcrawl.stores.crawl_folder import find_crawl
 
         if args:
-            fail(f"report: takes options only, not {args[0]}")
+            fail(f"report: takes options only; of one site: --site {args[0]}")
         begin_ms, site = 0, None
         if opts.since is not None:
             from rdfcrawl.stores.export.selection import parse_since

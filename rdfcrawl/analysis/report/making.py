@@ -64,6 +64,7 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
 from rdfcrawl.analysis.verifications import iter_verified
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.sorting import SpillFolder
 
 
@@ -181,7 +182,8 @@ def report_crawl(
             lists.
 
     Raises:
-        ConfigError: there is no URL database, or it is damaged.
+        ConfigError: there is no URL database, or it is damaged; or nothing is known of
+            the site.
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database, SpillFolder(root) as scratch:
@@ -198,6 +200,8 @@ def report_crawl(
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
+    if site is not None and not (sites.n_domains or counts.by_status):
+        raise ConfigError(f"the crawl {root.name} has no URI of {site}")
     report = report_counted(root.name, sites, counts, read_goal(root))
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
     budgets = outlook_section(read_outlooks(root), site)
