@@ -101,6 +101,7 @@ class ProgressReport:
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
                 notes=as_notes(self._lost_logs, self._not_due),
+                member=self._spider.member,
             )
 
 

@@ -131,6 +131,7 @@ class WorkerPool:
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
                 notes=as_notes(self._lost_logs, self._not_due),
+                member=self._member,
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)

@@ -90,7 +90,7 @@ class _LatestIntervals:
 
     def add(self, interval: FetchInterval) -> None:
         length = interval.end_ms - interval.begin_ms
-        each = (interval.end_ms, length, interval.is_changed)
+        each = (interval.end_ms, length, interval.content_changed)
         if len(self._latest) < self._n_latest:
             heappush(self._latest, each)
         else:
@@ -102,7 +102,7 @@ class _LatestIntervals:
 
     @property
     def n_changed(self) -> int:
-        return sum(is_changed for _, _, is_changed in self._latest)
+        return sum(content_changed for _, _, content_changed in self._latest)
 
     @property
     def length_ms(self) -> int:
