@@ -23,7 +23,7 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
-from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
 from rdfcrawl.frontier.queue.profiles import CrawlMember
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.queue.worker_reports import (
@@ -173,9 +173,8 @@ def as_notes(lost: Sequence[str], not_due: str) -> dict[str, str]:
 
 def print_summary(
     now: CrawlSnapshot,
-    paths: CrawlPaths,
+    crawl: CrawlOptions,
     *,
-    store: str,
     done: int,
     secs: float,
     outcome: str,
@@ -189,6 +188,7 @@ def print_summary(
     `notes` are the rows `missing`, of logs that were deleted earlier, and `not due`, of
     pages that this run has not requested again; `member` is the spider of the command.
     """
+    paths, store = crawl.paths, crawl.stores.uri
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
     rows = {

@@ -124,8 +124,7 @@ class WorkerPool:
                 return code or 1
             print_summary(
                 last,
-                self._options.paths,
-                store=self._options.stores.uri,
+                self._options,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,

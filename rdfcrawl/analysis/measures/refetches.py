@@ -56,7 +56,7 @@ def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
         found = fetch.content_hash or (content if is_same else "")
         if not found:
             continue
-        read = statements if is_same else fetch.statements_hash
+        read = fetch.statements_hash or (statements if is_same else "")
         if last is not None:
             statements_changed = bool(statements and read) and read != statements
             content_changed = found != content

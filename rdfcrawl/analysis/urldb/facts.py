@@ -21,7 +21,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.urldb.record import BY_LINK, SEED
+from rdfcrawl.analysis.urldb.record import BY_LINK, BY_REDIRECT, SEED
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
@@ -154,7 +154,7 @@ class FactReader:
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
         for record in self._database.records(self._partition):
-            if record.is_sitemap:
+            if record.is_sitemap and _was_found(record):
                 yield SitemapFacts(
                     domain=record.domain,
                     url=record.url,
@@ -169,7 +169,7 @@ class FactReader:
             domain=record.domain,
             url=record.url,
             first_linked_ms=_first_linked_ms(record),
-            is_led_to=BY_LINK in record.latest,
+            is_led_to=not record.latest.keys().isdisjoint((BY_LINK, BY_REDIRECT)),
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record, self._dropped_ms(record))),
             dated_by=_dated_by(record),
@@ -214,10 +214,11 @@ class FactReader:
         )
 
     def _dropped_ms(self, record: UrlRecord) -> int | None:
-        """Return the time of the reading since which no sitemap lists the URL."""
+        """Return the time of the reading since which no sitemap dates the URL."""
         found = [
             next((ms for ms in self._times(each.sitemap) if ms > each.last_ms), None)
             for each in record.listings
+            if each.lastmod
         ]
         known = [ms for ms in found if ms is not None]
         return max(known) if known and len(known) == len(found) else None
@@ -283,6 +284,12 @@ def is_known_page(record: UrlRecord) -> bool:
     if record.linked or record.listed or record.was_page:
         return True
     return "task" not in record.latest and bool(record.fetches or record.latest)
+
+
+def _was_found(record: UrlRecord) -> bool:
+    """Return whether a sitemap was read, or is named by something else than a guess."""
+    is_guess = {each for _, each in record.origins} == {SitemapOrigin.GUESS}
+    return not is_guess or any(200 <= x.http_status < 400 for x in record.fetches)
 
 
 def _first_linked_ms(record: UrlRecord) -> int | None:

@@ -1,0 +1,332 @@
+"""Measures of crawls of webs that change by chance, compared with a judge.
+
+More seeds: `python -m tests.crawl.sources.test_measures_of_random_webs 10 20`.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl.analysis.report.making import report_crawl
+from rdfcrawl.analysis.report.writing import to_json
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.uri import NormalForm
+from tests.analysis.report.test_report_truth import requests
+from tests.crawl.sources.test_refresh import refresh
+from tests.support.measure_judge import CLASSES, SeenRequest, WebMeasures
+from tests.support.random_web import RandomWeb, normal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+ARGUMENTS = {"follow": "abox,hyperlink", "harvest": "sitemap", "scope": "any"}
+QUICK: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1, "FRONTIER_COMMIT_SECS": 0.1}
+KINDS = "same", "refresh", "ping", "failed", "kill", "sites", "workers"
+
+
+class RandomRuns:
+    """A crawl of a web, run after run in ways drawn by chance."""
+
+    def __init__(self, commands: Commands, web: RandomWeb, seed: int) -> None:
+        self._commands, self.web = commands, web
+        self._chance = random.Random(seed)
+        self.folder = commands.folder()
+        self.root = self.folder / "linkeddata"
+        self.requests: list[SeenRequest] = []
+        self._pinged: set[str] = set()
+        self._known: dict[str, tuple[Any, ...]] = {}
+
+    def crawl(self, *, kills: bool = False, **arguments: str) -> None:
+        """Crawl from the seeds."""
+        given = ARGUMENTS | arguments
+        begin_ms = round(time.time() * 1000) - 1
+        if kills:
+            n_asked = self._n_asked()
+            running = self._commands.start_crawl(
+                self.web.seeds, folder=self.folder, arguments=given, **QUICK
+            )
+            self._commands.wait_until(
+                lambda: self._n_asked() > n_asked + 5 or running.has_ended()
+            )
+            running.send(signal.SIGKILL)
+            running.wait()
+        result = self._commands.crawl(
+            self.web.seeds, folder=self.folder, arguments=given, **QUICK
+        )
+        self._note(result, begin_ms)
+
+    def _n_asked(self) -> int:
+        return sum(len(server.targets) for server in self.web.servers)
+
+    def _note(self, result: CrawlResult, begin_ms: int) -> None:
+        """Note the requests of a run."""
+        assert result.code == 0, result.stderr
+        pinged, answers = frozenset(self._pinged), dict(self.web.answers)
+        for spelled, ms, status in requests(result):
+            url = normal(spelled)
+            is_guess = url.endswith("/sitemap.xml") or "/.well-known/" in url
+            if ms >= begin_ms and not is_guess and not url.endswith("/robots.txt"):
+                self.requests.append(SeenRequest(url, ms, status, answers, pinged))
+        self._pinged.clear()
+
+    def step(self, kind: str) -> None:
+        """Let the web change, and crawl it again."""
+        self.web.evolve()
+        time.sleep(1)  # the next epoch
+        match kind:
+            case "same":
+                self.crawl()
+            case "failed":
+                self.crawl(retry="failed")
+            case "refresh" | "kill":
+                self._refresh()
+                self.crawl(kills=kind == "kill")
+            case "ping":
+                for each in self.web.unnamed:
+                    self._commands.start("ping", each, folder=self.folder).wait()
+                    self._pinged.add(each)
+                self.crawl()
+            case "sites":
+                begin_ms = round(time.time() * 1000) - 1
+                result = self._commands.crawl(
+                    spider="sitemap",
+                    folder=self.folder,
+                    arguments=ARGUMENTS | {"sites": ",".join(self.web.roots)},
+                    CRAWL_ID="linkeddata",
+                    **QUICK,
+                )
+                self._note(result, begin_ms)
+            case "workers":
+                self._refresh()
+                begin_ms = round(time.time() * 1000) - 1
+                given = [f"-a{name}={value}" for name, value in ARGUMENTS.items()]
+                seeds = ",".join(self.web.seeds)
+                result = self._commands.start(
+                    *("workers", "-n2", "linkeddata", f"-aseeds={seeds}", *given),
+                    folder=self.folder,
+                    **QUICK,
+                ).wait()
+                self._note(result, begin_ms)
+
+    def _refresh(self) -> None:
+        queued = refresh(self._commands, self.folder, REFRESH_RETRY_SECS=0)
+        assert queued.code == 0, queued.stderr
+
+    def check(self) -> None:
+        """Compare all tables with the judge."""
+        build(self.root, NormalForm())
+        rank(self.root)
+        judge = WebMeasures(self.web.seeds, self.requests)
+        tables = tables_of(self.root)
+        found = dict(compared(tables, judge))
+        wrong = {name: pair for name, pair in found.items() if pair[0] != pair[1]}
+        assert not wrong, "\n".join(
+            f"{name}: {ours} is {right}" for name, (ours, right) in wrong.items()
+        )
+
+
+def tables_of(root: Path) -> dict[str, Any]:
+    """Return the tables and figures of a report by key; tables by their first cell."""
+    items = [x for y in to_json(report_crawl(root))["sections"] for x in y["items"]]
+    return {
+        each["key"]: each["series"]
+        if "series" in each
+        else {
+            row[0]: dict(zip(map(str, each["columns"]), row, strict=True))
+            for row in each["rows"]
+        }
+        for each in items
+    }
+
+
+def ratio(cell: dict[str, Any]) -> tuple[float, float]:
+    """Return numerator and denominator."""
+    return cell["numerator"], cell["denominator"]
+
+
+def compared(tables: dict[str, Any], judge: WebMeasures) -> Any:
+    """Yield the name of each measure, and its value in the report and of the judge."""
+    sizes = judge.sizes()
+    for way, row in tables["sizes"].items():
+        ours = tuple(row[x] for x in ("seen", "crawled", "distinct", "useful"))
+        yield f"sizes {way}", (ours, sizes[way])
+    for site in judge.sites():
+        yield from compared_coverage(tables["coverage"].get(site), judge, site)
+        yield from compared_site(tables, judge, site)
+    yield from compared_site(tables, judge, "")
+    classes = judge.missed_classes()
+    for name in CLASSES:
+        ours = ratio(tables["table-2"][name]["share"])
+        yield f"table 2 {name}", (ours, (classes[name], classes.total()))
+    shares = judge.by_ping()
+    for row, is_first in zip(
+        tables["figure-7-shares"].values(), (True, False), strict=False
+    ):
+        ours = [row[x]["numerator"] for x in ("with ping", "without ping")]
+        yield (
+            f"figure 7 {is_first}",
+            (ours, [shares[is_first, x] for x in (True, False)]),
+        )
+    formats = judge.formats()
+    ours = {x: int(row["share"]["numerator"]) for x, row in tables["table-1"].items()}
+    yield "table 1", (ours, dict(formats))
+    n, *values = judge.usage()
+    names = "lastmod", "changefreq", "priority"
+    ours = [ratio(tables["usage"][f"listings with {x}"]["value"]) for x in names]
+    yield "usage", (ours, [(x, n) for x in values])
+    ours = {
+        (x, row["URLs"], row["sites"]) for x, row in tables.get("mirrors", {}).items()
+    }
+    yield "mirrors", (ours, judge.mirrors())
+    listed, linked, both = judge.days()
+    for series, days in zip(tables["figure-2"], (listed, linked), strict=True):
+        ours = {each["x"]: each["n"] for each in series["points"]}
+        yield f"figure 2 {series['name']}", (ours, dict(days))
+    (series,) = tables["figure-6"]
+    ours = {(each["x"], each["y"]): each["n"] for each in series["points"]}
+    yield "figure 6", (ours, dict(both))
+
+
+def compared_coverage(row: dict[str, Any], judge: WebMeasures, site: str) -> Any:
+    """Yield the measures of coverage of a site."""
+    sizes = judge.sizes(site)
+    seen, crawled, unique, indexed = sizes["all"]
+    seen_s, crawled_s, unique_s, indexed_s = sizes["in sitemaps"]
+    seen_d, crawled_d, unique_d, _ = sizes["by links"]
+    yield f"seen {site}", (row["URLs seen"], seen)
+    for name, pair in (
+        ("coverage (1)", (crawled_s, crawled)),
+        ("unique coverage (2)", (unique_s, unique)),
+        ("index coverage (3)", (indexed_s, indexed)),
+        ("signal to noise (5)", (unique, seen)),
+        ("the same of sitemaps", (unique_s, seen_s)),
+        ("the same of links", (unique_d, seen_d)),
+        ("efficiency of sitemaps", (unique_s, crawled_s)),
+        ("efficiency of links", (unique_d, crawled_d)),
+    ):
+        yield f"{name} {site}", (ratio(row[name]), pair)
+    share = row["PageRank coverage (4)"]["value"]
+    wanted = judge.pagerank_share(site)
+    is_right = wanted == share or share == pytest.approx(wanted, abs=1e-5)
+    yield f"PageRank {site}", (share, share if is_right else wanted)
+
+
+def compared_site(tables: dict[str, Any], judge: WebMeasures, site: str) -> Any:
+    """Yield further measures of a site, or of all."""
+    name = site or "all sites"
+    if row := tables["census"].get(name):
+        yield f"census {name}", (tuple(row.values())[1:], judge.census(site))
+    if row := tables["listed-outcomes"].get(name):
+        ours = tuple(row.values())[1:-1]
+        yield f"outcomes {name}", (ours, judge.listed_outcomes(site))
+    n_both, delta, *first = judge.first_seen(site)
+    if row := tables["first-seen"].get(name):
+        ours = tuple(x for x in row.values() if not isinstance(x, dict))[1:]
+        yield f"first seen {name}", (ours, (n_both, delta, *first))
+    copies = judge.copies(site)
+    if row := tables["copies"].get(name):
+        fresh = row["time fresh (days)"]
+        ours = (
+            *(row["refetches"], row["content changed"]),
+            *(
+                row["mean age, s"]["numerator"],
+                *ratio(fresh),
+                row["statements changed"],
+            ),
+        )
+        ours = tuple(round(x, 6) for x in ours)
+        yield f"copies {name}", (ours, tuple(round(x, 6) for x in copies))
+    else:
+        yield f"copies {name}", (0, copies[0])
+    if not site:
+        return
+    if row := tables["lastmod"].get(name):
+        ours = tuple(
+            row[x] for x in ("refetches", "claimed", "content changed", "both")
+        ) + (row["changed with a date"]["numerator"], row["statements changed"])
+        yield f"lastmod {name}", (ours, judge.lastmod(site))
+    n_files, n_again, n_same = judge.sitemaps(site)
+    row = tables["sitemaps"].get(name)
+    ours = (
+        (row["sitemaps"], row["reread"], ratio(row["log-like"])[0]) if row else (0,) * 3
+    )
+    yield f"sitemaps {name}", (ours, (n_files, n_again, n_same))
+
+
+def run_web(
+    commands: Commands, loopback: Loopback, seed: int, kinds: list[str]
+) -> None:
+    """Crawl a web of a seed, and check after each run."""
+    third = seed % 200 + 1
+    web = RandomWeb(loopback, [f"127.98.{third}.{n}" for n in (1, 2, 3)], seed)
+    runs = RandomRuns(commands, web, seed)
+    runs.crawl()
+    runs.check()
+    for kind in kinds:
+        runs.step(kind)
+        runs.check()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_measures_are_those_of_the_judge(
+    commands: Commands, loopback: Loopback, seed: int
+) -> None:
+    """If a web changes and is crawled in ways drawn by chance, all measures are right."""
+    kinds = random.Random(seed).sample(KINDS, 3)
+    run_web(commands, loopback, seed, kinds)
+
+
+def main() -> None:
+    """Crawl webs of seeds from a first to a last one; print those that fail."""
+    import sys
+    import tempfile
+    from itertools import count
+    from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+    first, last = map(int, sys.argv[1:3])
+    n_runs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+    for seed in range(first, last):
+        with (
+            tempfile.TemporaryDirectory(prefix=f"web-{seed}-") as parent,
+            Loopback() as servers,
+        ):
+            numbers = count()
+
+            def new_folder() -> Path:
+                folder = Path(parent) / str(next(numbers))
+                folder.mkdir()
+                return folder
+
+            commands = Commands(new_folder)
+            kinds = random.Random(seed).choices(KINDS, k=n_runs)
+            try:
+                run_web(commands, servers, seed, kinds)
+                print(seed, kinds, "ok", flush=True)
+            except BaseException as error:
+                print(seed, kinds, error, flush=True)
+                if "--keep" in sys.argv:
+                    import shutil
+
+                    shutil.copytree(
+                        parent, f"/dev/shm/ep/keep-{seed}", dirs_exist_ok=True
+                    )
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+            finally:
+                commands.stop()
+
+
+if __name__ == "__main__":
+    main()
