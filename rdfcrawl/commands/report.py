@@ -37,15 +37,18 @@ class Command(QuietCommand):
     ) -> int:
         """Report; return 1 if a part of the logs could not be read."""
         from rdfcrawl.stores.crawl_folder import find_crawl
-        from rdfcrawl.stores.export.selection import parse_since
-        from rdfcrawl.uri import host_of, registered_domain
-        from rdfcrawl.uri.parse import named_url
 
         if args:
             fail(f"report: takes options only, not {args[0]}")
-        begin_ms = 0 if opts.since is None else parse_since(opts.since)
-        site = None
+        begin_ms, site = 0, None
+        if opts.since is not None:
+            from rdfcrawl.stores.export.selection import parse_since
+
+            begin_ms = parse_since(opts.since)
         if opts.site:
+            from rdfcrawl.uri import host_of, registered_domain
+            from rdfcrawl.uri.parse import named_url
+
             site = registered_domain(host_of(named_url(opts.site)))
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
@@ -65,6 +68,8 @@ def make_report(
 ) -> tuple[Path, tuple[str, ...]]:
     """Write the report of a crawl; return its page, and the damages of the logs.
 
+    Nothing is read or written if nothing has changed since the last report.
+
     Args:
         settings: of the crawl.
         root: folder of the crawl.
@@ -76,6 +81,13 @@ def make_report(
         ConfigError: nothing was stored, or the URL database is damaged.
         OSError: a disk is full, or cannot be read.
     """
+    from rdfcrawl.analysis.report.state import ReportState
+
+    folder = folder or root / "report"
+    form = settings["SESSION_PARAMETERS"]
+    state = ReportState(root, folder, site, begin_ms, form)
+    if state.page:
+        return state.page, ()
     from rdfcrawl.analysis.report.making import report_crawl
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
@@ -84,7 +96,7 @@ def make_report(
 
     built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
-    written = write_report(
-        report_crawl(root, site, begin_ms), folder or root / "report"
-    )
+    written = write_report(report_crawl(root, site, begin_ms), folder)
+    if not built.damages:
+        state.keep(written)
     return written[0], built.damages

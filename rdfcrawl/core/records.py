@@ -139,12 +139,15 @@ class FollowUp:
         urgency: of the record.
         change: identifies a change of a known document, which is fetched again once
             for each change.
+        yields_to_dump: the page waits, also if it has changed, while a dump or an
+            endpoint has its data.
     """
 
     record: Record
     is_part_of_source: bool = False
     urgency: Urgency = Urgency.ORDINARY
     change: str = ""
+    yields_to_dump: bool = False
 
 
 class LinkedIris(NamedTuple):

@@ -20,7 +20,7 @@ from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import HarvestingSpider, closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
 from rdfcrawl.rdf.text import gathered
-from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.dataset_ways import MAX_SAMPLES
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
@@ -111,6 +112,44 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert told.startswith(
         "The site b.example; first sightings and requests since 2026"
     )
+
+
+def test_a_report_again_reads_no_log_and_writes_no_file(tmp_path: Path) -> None:
+    """If nothing has changed since the last report, then none of its sources is read.
+
+    One byte more, a missing file or other words make it again.
+    """
+    root = tmp_path / "one"
+    folder = root / "report"
+    write_events(root, events())
+    assert report(tmp_path).returncode == 0
+    contents = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    changed = {path: path.stat().st_mtime_ns for path in contents}
+    sources = [path for path in contents if path.suffix in {".gz", ".seg", ".bin"}]
+    assert {path.parent.name for path in sources} == {
+        *("quads", "provenance", "links", "urldb", "ranks"),
+    }
+    for path in sources:
+        path.write_bytes(bytes(len(contents[path])))
+        os.utime(path, ns=(0, changed[path]))
+    done = report(tmp_path)
+    assert (done.stdout, done.stderr) == (f"{folder / 'report.html'}\n", "")
+    assert {path: path.stat().st_mtime_ns for path in contents} == changed
+
+    for path in sources:
+        path.write_bytes(contents[path])
+        os.utime(path, ns=(0, changed[path]))
+    (folder / "sizes.csv").unlink()
+    assert report(tmp_path).returncode == 0
+    again = {path: path.read_bytes() for path in contents}
+    assert [path.name for path in contents if again[path] != contents[path]] == [
+        ".state"
+    ]
+    write_events(root, [UrlFetched(f"{OTHER}/new", T0 + 2 * DAY_MS)], "x")
+    assert report(tmp_path).returncode == 0
+    assert rows_of(folder / "sizes.csv")["all"]["seen"] == "5"
+    assert report(tmp_path, "--site", "b.example").returncode == 0
+    assert rows_of(folder / "sizes.csv")["all"]["seen"] == "2"
 
 
 def test_wrong_values_of_sitemaps_are_ignored(tmp_path: Path) -> None:

@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from tests.support.redis_fixtures import RedisServer
 
     MakeOptions = Callable[..., FetchOptions]
-from tests.support.context_workers import CONTEXT, FAST, LD, STALE, response, worker
+from tests.support.context_workers import (
+    CONTEXT,
+    FAST,
+    HTML,
+    LD,
+    STALE,
+    moved,
+    response,
+    worker,
+)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +105,27 @@ async def test_changed_context_replaces_the_stale_one(
     server = await raw_server({"/c": raw_server.response(CONTEXT, LD, ETag='"a"')})
     async with worker(fetch_options(), STALE) as one:
         await one.load(server.url("/c"))
-        server.pages["/c"] = response(b"{}")
-        assert (await one.load(server.url("/c"))).content == b"{}"
+        server.pages["/c"] = response(b'{"@context": {}}')
+        assert (await one.load(server.url("/c"))).content == b'{"@context": {}}'
 
 
 @pytest.mark.parametrize(
-    "reply", [response(b"", status="500 X"), ["reset"]], ids=["500", "reset"]
+    "reply",
+    [
+        pytest.param(response(b"", status="500 X"), id="500"),
+        pytest.param(["reset"], id="reset"),
+        pytest.param(response(b"", status="403 No"), id="403"),
+        pytest.param(moved("/c"), id="loop"),
+        pytest.param(response(HTML, "text/html"), id="page"),
+        pytest.param(response(b'{"error": 1}'), id="error"),
+        pytest.param(response(CONTEXT[:-2]), id="cut"),
+        pytest.param(response(CONTEXT + b" " * MAX_CONTEXT_BYTES), id="large"),
+    ],
 )
-async def test_stale_context_is_used_if_nobody_answers(
+async def test_stale_context_is_used_if_there_is_no_other(
     raw_server: RawServers, fetch_options: MakeOptions, reply: Reply
 ) -> None:
-    """If a context is temporarily unavailable, then the old one is used."""
+    """If a context is unavailable or none, but not gone, then the old one is used."""
     server = await raw_server({"/c": response(CONTEXT)})
     async with worker(fetch_options(), STALE) as one:
         await one.load(server.url("/c"))

@@ -286,9 +286,10 @@ async def test_sandboxed_document_hears_of_a_refusal(
             job = ReadingJob(url=ELSEWHERE, graph=None, media_type=LD)
             reading = await sandbox.read(body, job)
             assert [chunk.lines async for chunk in reading] == []
-    (fault,) = reading.outcome.faults
+    fault, lost = reading.outcome.faults
     assert fault.reason is Reason.REMOTE_CONTEXT
     assert "guard_blocked" in fault.detail
+    assert (lost.reason, lost.count) == (Reason.BAD_TERM, 1)
     assert server.n_connections == 0
 
 

@@ -33,7 +33,7 @@ from rdfcrawl.rdf.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.rdf.html.page_links import MAX_LINKS
 from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.sources.ckan.values import MARGIN_SECS
-from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.dataset_ways import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.sources.sitemaps.entry import SitemapLimits
 from rdfcrawl.stores.segments import SegmentLimits

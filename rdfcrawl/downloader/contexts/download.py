@@ -6,6 +6,7 @@ Source: JSON-LD 1.1 API, section 9.4 (LoadDocumentCallback).
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -54,6 +55,13 @@ _MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").sear
 _MUST_REVALIDATE: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
 _PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
 _BOM: Final = b"\xef\xbb\xbf"
+# After other faults, the last copy is used as long as it may be.
+_FINAL: Final = frozenset(
+    {
+        *(Reason.NOT_FOUND, Reason.GONE, Reason.NOT_WANTED, Reason.BAD_URI),
+        *(Reason.ROBOTS_DISALLOWED, Reason.GUARD_BLOCKED, Reason.HOST_LEFT),
+    }
+)
 # A retry after a short time may succeed.
 _PASSING: Final = frozenset(
     {
@@ -112,14 +120,13 @@ class ContextDownloader:
         return ContextResult(entry, fetch.how)
 
     def _failed(self, url: str, fault: Fault, fetch: _ContextFetch) -> ContextResult:
-        options = self.options
         passes = fault.reason in _PASSING
-        if passes and fetch.known is not None:
+        secs = self.options.passing_secs if passes else self.options.fault_secs
+        if fault.reason not in _FINAL and fetch.known is not None:
             # RFC 5861 section 4: better a stale context than none.
-            entry = fetch.known.prolonged(options.passing_secs)
-            return ContextResult(entry, "stale")
+            return ContextResult(fetch.known.prolonged(secs), "stale")
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
-        until = time.time() + (options.passing_secs if passes else options.fault_secs)
+        until = time.time() + secs
         entry = ContextEntry(
             fault=f"{what[:200]} <{url}>", fresh_until=until, stale_until=until
         )
@@ -234,7 +241,7 @@ class _ContextFetch:
             )
         return ContextEntry(
             url=url,
-            content=_content(response),
+            content=_content(response, is_checked=self.known is not None),
             etag=_sendable(response.etag),
             last_modified=_sendable(response.last_modified),
             fresh_until=fresh_until,
@@ -270,10 +277,14 @@ def _target(url: str, response: HttpResponse) -> str:
     return "" if alternate == url else alternate
 
 
-def _content(response: HttpResponse) -> bytes:
+def _content(response: HttpResponse, *, is_checked: bool) -> bytes:
     """Return the body of a response.
 
     JSON is accepted under any text media type: many file hosts serve it as plain text.
+
+    Args:
+        response: the response.
+        is_checked: it would take the place of a context, so it must be one.
     """
     body = head_of(response, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:
@@ -283,7 +294,16 @@ def _content(response: HttpResponse) -> bytes:
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
         what = response.media_type or "no media type"
         raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"{what}, no JSON object")
+    if is_checked and not _has_context(body):
+        raise SourceFault(Reason.SYNTAX, "no context in it")
     return body
+
+
+def _has_context(body: bytes) -> bool:
+    try:
+        return "@context" in json.loads(body)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _sendable(validator: str) -> str:

@@ -346,9 +346,8 @@ class LinkIngest:
             band = _BANDS[self._urgency(follow_up, url)]
             takes_dataset = record.kind.is_source or isinstance(record.task, DumpPart)
             # For one changed URL, the URL is requested and not the dump.
-            is_exempt = (
-                follow_up.is_part_of_source or takes_dataset or bool(record.change)
-            )
+            is_update = bool(record.change) and not follow_up.yields_to_dump
+            is_exempt = follow_up.is_part_of_source or takes_dataset or is_update
             if is_exempt or not self._defers(record, band):
                 candidates.append(self.candidate(record, band))
         return self._judged(candidates, bad, traps)

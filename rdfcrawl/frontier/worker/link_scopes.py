@@ -17,7 +17,12 @@ from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.queue.tables import MAX_DEFERRED, DeferredLinks, StateStore
+from rdfcrawl.frontier.queue.tables import (
+    MAX_DEFERRED,
+    DeferredLinks,
+    ExcludedPrefixes,
+    StateStore,
+)
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.frontier.worker.worker_state import LinkSender
@@ -180,7 +185,8 @@ class ProfileIngests:
 
 
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
-_TABLE: Final = "covered"  # prefix -> dataset
+# Prefix -> dataset; "" if its data could not be fetched, so that its pages are crawled.
+_TABLE: Final = "covered"
 
 
 class WholeDatasets:
@@ -198,6 +204,7 @@ class WholeDatasets:
         self._ingests = ingests
         self._links = links
         self._prime = prime
+        self._released = ExcludedPrefixes()
 
     async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
         """Skip URLs with these prefixes, which the dataset contains."""
@@ -208,17 +215,22 @@ class WholeDatasets:
             # read all.
             self._ingests.own.covered.add(names)
 
-    async def uncover(self, prefixes: Sequence[str], dataset: str) -> bool:
+    async def uncover(
+        self, prefixes: Sequence[str], dataset: str, *, is_forgotten: bool = False
+    ) -> bool:
         """Crawl URLs with these prefixes again, unless another dataset covers them.
 
         Return whether no prefix was removed.
         """
         names = await self._store.get_many(_CRAWL, _TABLE, prefixes)
         pairs = zip(prefixes, names, strict=True)
-        prefixes = [x for x, name in pairs if name in (dataset, None)]
+        prefixes = [x for x, name in pairs if name in (dataset, "", None)]
         if not prefixes:
             return True
-        await self._store.drop(_CRAWL, _TABLE, prefixes)
+        if is_forgotten:
+            await self._store.drop(_CRAWL, _TABLE, prefixes)
+        else:
+            await self._store.put(_CRAWL, _TABLE, dict.fromkeys(prefixes, ""))
         await self.learn()
         for prefix in prefixes:
             await self._offer(prefix)
@@ -226,11 +238,27 @@ class WholeDatasets:
 
     async def learn(self) -> None:
         """Read prefixes that other workers have covered or uncovered."""
-        found = [prefix async for prefix, _ in self._store.entries(_CRAWL, _TABLE)]
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        async for prefix, name in self._store.entries(_CRAWL, _TABLE):
+            found[bool(name)].add(prefix)
+        self._released.replace(found[False])
         covered = self._ingests.own.covered
-        if covered.prefixes != set(found):
-            covered.replace(found)
+        if covered.prefixes != found[True]:
+            covered.replace(found[True])
             self._ingests.forget_recent()
+
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether this worker knows any dataset with prefixes."""
+        return bool(self._ingests.own.covered or self._released)
+
+    async def released_prefix_of(self, url: str) -> str:
+        """Return the prefix of a URL whose dataset could not be fetched; or ""."""
+        prefix = self._ingests.own.covered.prefix_of(url)
+        prefix = prefix or self._released.prefix_of(url)
+        if prefix and await self._store.get(_CRAWL, _TABLE, prefix) == "":
+            return prefix
+        return ""
 
     def full(self, document: Document | None = None) -> set[str]:
         """Return the prefixes whose links in a document are no longer deferred."""
@@ -252,7 +280,7 @@ class WholeDatasets:
             await self._deferred.put(prefix, records, limit=limit)
         datasets = await self._store.get_many(_CRAWL, _TABLE, waiting)
         for prefix, dataset in zip(waiting, datasets, strict=True):
-            if dataset is None:
+            if not dataset:
                 await self.learn()
                 await self._offer(prefix)
 

@@ -27,6 +27,17 @@ _CONTEXT: Final = re.compile(rb'"@(?:context|import)"\s*:\s*(?=["\[{])')
 _MAX_LOCAL_BYTES: Final = 256 * 1024
 _MAX_LOOKS: Final = 1000  # includes local contexts, each up to the largest size
 _DECODER: Final = json.JSONDecoder()
+# Of IRIs that only a missing context could define; they are in no statement.
+UNKNOWN: Final = "urn:rdfcrawl:unknown:"
+# Takes the place of a missing context: undefined names become such IRIs, and the term
+# marks contexts in which prefixes may be undefined.
+STAND_IN: Final = {"@context": {"@vocab": UNKNOWN, UNKNOWN: UNKNOWN}}
+# Other names before a colon are prefixes, unless two slashes follow.
+_SCHEMES: Final = frozenset(
+    {"_", "acct", "ark", "cid", "data", "did", "doi", "file", "ftp", "geo", "hdl"}
+    | {"http", "https", "info", "ipfs", "ipns", "magnet", "mailto", "mid", "news"}
+    | {"ni", "oai", "oid", "sip", "sips", "sms", "tag", "tel", "urn", "uuid", "xmpp"}
+)
 
 
 RdfDirection = Literal["", "i18n-datatype", "compound-literal"]
@@ -52,6 +63,7 @@ class ContextLoader:
     """Loader of the contexts of one document: each once, bundled ones first.
 
     `failure` is the first missing context: libraries wrap it in their own exceptions.
+    With `is_complete` false, it is logged, and `STAND_IN` takes its place.
     """
 
     def __init__(
@@ -62,6 +74,8 @@ class ContextLoader:
         self._document_url = document_url
         self._loaded: dict[str, tuple[str, Any]] = {}
         self._depths: dict[str, int] = {}
+        self._missing: dict[str, SourceFault] = {}
+        self.is_complete = True
         self.failure: SourceFault | NeedsSandbox | None = None
 
     def load(self, url: str) -> tuple[str, Any]:
@@ -72,12 +86,25 @@ class ContextLoader:
             NeedsSandbox: the context is not available here.
         """
         try:
-            url = _without_fragment(url)
-            if url not in self._loaded:
-                self._loaded[url] = bundled_context(url) or self._fetch(url)
-        except (SourceFault, NeedsSandbox) as error:
+            found = self._load(url)
+        except NeedsSandbox as error:
             self.failure = self.failure or error
             raise
+        except SourceFault as error:
+            self._missing[url] = error
+            if self.is_complete:
+                self.failure = self.failure or error
+                raise
+            self.log.note(error.fault.reason, error.fault.detail, apart=True)
+            return url, STAND_IN
+        return found
+
+    def _load(self, url: str) -> tuple[str, Any]:
+        if url in self._missing:
+            raise self._missing[url]
+        url = _without_fragment(url)
+        if url not in self._loaded:
+            self._loaded[url] = bundled_context(url) or self._fetch(url)
         return self._loaded[url]
 
     def _fetch(self, url: str) -> tuple[str, Any]:
@@ -120,11 +147,24 @@ def _parse(url: str, content: bytes, log: FaultLog) -> dict[str, Any]:
         document = mended.values[0]
     if not isinstance(document, dict):
         raise _fault(url, "not a JSON object")
+    context = document.get("@context", 0)
+    if not isinstance(context, str | dict | list | None):  # API 4.1.2, step 5.2.5
+        raise _fault(url, "no context in it")
     return document
 
 
 def _fault(url: str, why: str) -> SourceFault:
     return SourceFault(Reason.REMOTE_CONTEXT, f"{url}: {why}")
+
+
+def has_unknown_prefix(name: str) -> bool:
+    """Return whether a name is a compact IRI rather than an absolute one.
+
+    >>> has_unknown_prefix("foaf:name"), has_unknown_prefix("urn:isbn:1")
+    (True, False)
+    """
+    prefix, _, rest = name.partition(":")
+    return not rest.startswith("//") and prefix.lower() not in _SCHEMES
 
 
 def iter_references(value: Any) -> Iterator[str]:

@@ -110,8 +110,7 @@ def fast_blocks(
     known.
 
     Raises:
-        SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
-            document.
+        SourceFault: during iteration; `SYNTAX`, late in a large document.
         NeedsSandbox: a context is not available here.
     """
     found = found or walk(value)
@@ -255,7 +254,7 @@ def _inlined(
 
     Raises:
         NotFastError: the document needs PyLD.
-        SourceFault, NeedsSandbox: see `ContextLoader.load`.
+        NeedsSandbox: see `ContextLoader.load`.
     """
     inlining = ContextInlining(loader, found.strings, base=options.base)
     contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
@@ -357,7 +356,7 @@ class ContextInlining:
 
         Raises:
             NotFastError: the document needs PyLD.
-            SourceFault, NeedsSandbox: see `ContextLoader.load`.
+            NeedsSandbox: see `ContextLoader.load`.
         """
         found = list(self._expand(context, self._base, ()))
         for entry in found:
@@ -390,7 +389,11 @@ class ContextInlining:
             url = resolve(base, context)
             if url in urls:  # PyLD reports the loop
                 raise NotFastError
-            found, document = self._loader.load(url)
+            try:
+                found, document = self._loader.load(url)
+            except SourceFault as error:  # PyLD reads on without it
+                self._loader.failure = None
+                raise NotFastError from error
             yield from self._expand(document.get("@context", {}), found, (*urls, url))
         elif isinstance(context, dict) and "@import" not in context:
             if not urls:

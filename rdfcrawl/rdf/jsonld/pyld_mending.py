@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pyld import jsonld
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.pyld_processor import Processor, code_of
+from rdfcrawl.rdf.jsonld.contexts import STAND_IN, UNKNOWN, has_unknown_prefix
+from rdfcrawl.rdf.jsonld.pyld_processor import Processor, code_of, note_unknown
 from rdfcrawl.rdf.terms import has_forbidden, mended_iri, note_mended
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ class MendingProcessor(Processor):
     """Processor that leaves out what is wrong; see the module."""
 
     def __init__(self, loader: ContextLoader) -> None:
-        super().__init__(loader.log)
-        self._loader = loader
+        super().__init__(loader)
         self._mended: dict[str, str] = {}  # IRIs
         self._place = ""  # of the node that is expanded
 
@@ -91,9 +91,13 @@ class MendingProcessor(Processor):
         else:
             self.log.note(Reason.REPAIRED, f"JSON-LD: {detail}", apart=True)
 
-    def _expand_iri(self, *args: Any, **kw: Any) -> Any:
-        iri = super()._expand_iri(*args, **kw)
-        if not isinstance(iri, str) or ":" not in iri or not has_forbidden(iri):
+    def _expand_iri(self, active_ctx: Any, *args: Any, **kw: Any) -> Any:
+        iri = super()._expand_iri(active_ctx, *args, **kw)
+        if not isinstance(iri, str) or ":" not in iri:
+            return iri
+        if UNKNOWN in active_ctx["mappings"] and has_unknown_prefix(iri):
+            return UNKNOWN + iri
+        if not has_forbidden(iri):
             return iri
         if iri not in self._mended:
             try:
@@ -130,7 +134,7 @@ class MendingProcessor(Processor):
         self, active_ctx: Any, element: Any, options: Any
     ) -> Any:
         if "@context" in element:
-            element["@context"] = self._mended_context(element["@context"])
+            element["@context"] = self.mended_context(element["@context"])
         return super()._prepare_nested_context(active_ctx, element, options)
 
     def _expand_object(
@@ -314,7 +318,30 @@ class MendingProcessor(Processor):
             known.setdefault(index, []).extend(jsonld.JsonLdProcessor.arrayify(entry))
         return super()._expand_index_map(active_ctx, active_property, known, key, *args)
 
+    def _object_to_rdf(self, item: Any, issuer: Any, *args: Any) -> Any:
+        if isinstance(item, dict):
+            for name in (item.get("@id"), item.get("@type")):
+                if isinstance(name, str) and name.startswith(UNKNOWN):
+                    note_unknown(self.log, name)
+                    return None
+        return super()._object_to_rdf(item, issuer, *args)
+
+    def _remove_unknown(self, graph: dict[str, Any]) -> None:
+        """Remove names that only missing contexts could define."""
+        for place, node in graph.items():
+            is_unknown = isinstance(place, str) and place.startswith(UNKNOWN)
+            for key in sorted(node.keys() - {"@id"}):
+                values = node[key]
+                names = values if key == "@type" else [key] * len(values)
+                lost = [x for x in names if is_unknown or x.startswith(UNKNOWN)]
+                if not lost:
+                    continue
+                name, inside = (place, "") if is_unknown else (lost[0], place)
+                note_unknown(self.log, name, inside, len(lost))
+                node[key] = [x for x in values if key == "@type" and x not in lost]
+
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
+        self._remove_unknown(graph)
         try:
             return super()._graph_to_rdf(graph, issuer, options)
         except _ERRORS:
@@ -338,16 +365,28 @@ class MendingProcessor(Processor):
     def _process_context(
         self, active_ctx: Any, local_ctx: Any, *args: Any, **kw: Any
     ) -> Any:
-        context = self._mended_context(local_ctx)
-        return super()._process_context(active_ctx, context, *args, **kw)
+        context = self.mended_context(local_ctx)
+        try:
+            return super()._process_context(active_ctx, context, *args, **kw)
+        except _ERRORS as error:
+            if isinstance(context, list) and len(context) > 1:
+                for each in context:
+                    active_ctx = self._process_context(active_ctx, each, *args, **kw)
+                return active_ctx
+            self._note(error, is_lost=True)
+            own: dict[str, Any] = {}
+            if isinstance(context, dict) and "@import" in context:
+                own = {key: context[key] for key in context if key != "@import"}
+            context = [STAND_IN["@context"], own]
+            return super()._process_context(active_ctx, context, *args, **kw)
 
-    def _mended_context(self, context: Any) -> Any:
+    def mended_context(self, context: Any) -> Any:
         """Return a context without wrong entries; itself if there are none."""
         if isinstance(context, list):
             kept = [each for each in context if _is_context(each)]
             if len(kept) < len(context):
                 self._note("invalid local context", is_lost=True)
-            mended = [self._mended_context(each) for each in kept]
+            mended = [self.mended_context(each) for each in kept]
             return context if mended == context else mended
         if not isinstance(context, dict):
             if not _is_context(context):
@@ -356,7 +395,7 @@ class MendingProcessor(Processor):
             return context
         if "@context" in context:
             self._note("keyword redefinition")
-            return self._mended_context(context["@context"])
+            return self.mended_context(context["@context"])
         bad = [
             key
             for key in _OF_CONTEXTS.keys() & context.keys()

@@ -12,9 +12,11 @@ from pyld import jsonld
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.jsonld.contexts import UNKNOWN
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.rdf.jsonld.contexts import ContextLoader
 
 _DOUBLE = XSD + "double"
 _SMALLEST_DOUBLE = 10**21  # section 8.2.2: of integers
@@ -36,15 +38,40 @@ def code_of(error: BaseException) -> str:
     return str(getattr(innermost(error), "code", None) or error)
 
 
+def note_unknown(log: FaultLog, name: str, place: str = "", n: int = 1) -> None:
+    """Log statements with a name that only a missing context could define."""
+    place = f" of {place}" if place else ""
+    detail = f"no known context defines {name.removeprefix(UNKNOWN)}{place}"
+    log.note(Reason.BAD_TERM, detail, n)
+
+
 class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
     """Processor without the crashes of PyLD 3.3 and with doubles kept as written.
 
     Statements that RDF lacks are dropped, and logged as `BAD_TERM`.
     """
 
-    def __init__(self, log: FaultLog, *, can_retry: bool = False) -> None:
+    def __init__(self, loader: ContextLoader, *, can_retry: bool = False) -> None:
         super().__init__(on_property_dropped=self._drop)
-        self.log, self._can_retry = log, can_retry
+        self._loader, self.log, self._can_retry = loader, loader.log, can_retry
+
+    def mended_context(self, context: Any) -> Any:
+        """Return a context as it is, or without its errors."""
+        return context
+
+    def _process_context(
+        self, active_ctx: Any, local_ctx: Any, options: Any, *args: Any, **kw: Any
+    ) -> Any:
+        # PyLD looks for the `@propagate` of a first context in a reference to it.
+        first = local_ctx[:1] if isinstance(local_ctx, list) else [local_ctx]
+        if first and isinstance(first[0], str):
+            resolve, base = options["contextResolver"].resolve, options.get("base", "")
+            found = resolve(active_ctx, first, base)
+            contexts = [each.document or None for each in found]
+            if contexts and contexts[0] and "@propagate" in contexts[0]:
+                rest = local_ctx[1:] if isinstance(local_ctx, list) else []
+                local_ctx = [*contexts, *rest]
+        return super()._process_context(active_ctx, local_ctx, options, *args, **kw)
 
     def _drop(self, name: str | None) -> None:
         if name is not None and ":" in name:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyld import jsonld
@@ -18,7 +18,12 @@ from pyld.context_resolver import ContextResolver
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
-from rdfcrawl.rdf.jsonld.pyld_processor import Processor, innermost
+from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, UNKNOWN
+from rdfcrawl.rdf.jsonld.pyld_processor import (
+    Processor,
+    innermost,
+    note_unknown,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -51,6 +56,9 @@ def iter_statements(
     mended: list[str] = []
     dataset = _dataset(value, options, loader)
     for name, triples in dataset.items():
+        if name.startswith(UNKNOWN):
+            note_unknown(loader.log, name, n=len(triples))
+            continue
         graph = "" if name == "@default" else terms.resource(name, options.scope)
         for triple in triples:
             if triple["object"] is None:  # a list member without an absolute IRI
@@ -68,18 +76,20 @@ def _dataset(
 ) -> dict[str, Any]:
     before = loader.log.snapshot()
     try:
-        processor = Processor(loader.log, can_retry=options.mends)
+        processor = Processor(loader, can_retry=options.mends)
         return _read(processor, value, options, loader)
     except SourceFault as error:
-        is_wrong = error.fault.reason is Reason.SYNTAX and loader.failure is None
-        is_deep = isinstance(error.__cause__, RecursionError)
-        if not (options.mends and is_wrong) or is_deep:
+        if not options.mends or isinstance(error.__cause__, RecursionError):
             raise
         loader.log.restore(before)
         first = error
     from rdfcrawl.rdf.jsonld.pyld_mending import MendingProcessor  # noqa: PLC0415
 
-    dataset = _read(MendingProcessor(loader), value, options, loader)
+    loader.is_complete, loader.failure = False, None
+    try:
+        dataset = _read(MendingProcessor(loader), value, options, loader)
+    finally:
+        loader.is_complete = True
     if len(loader.log.all()) == len(before.all()):
         loader.log.note(Reason.REPAIRED, f"JSON-LD: {first.fault.detail}", apart=True)
     return dataset
@@ -94,7 +104,7 @@ def _read(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
-            arguments = _arguments(options, loader)
+            arguments = _arguments(options, loader, processor)
             dataset: dict[str, Any] = processor.to_rdf(value, arguments)
             return dataset
     except jsonld.JsonLdError as error:
@@ -134,21 +144,26 @@ def _object(
     return terms.literal(text, datatype=item["datatype"], language=language)
 
 
-def _arguments(options: JsonLdReaderOptions, loader: ContextLoader) -> dict[str, Any]:
-
+def _arguments(
+    options: JsonLdReaderOptions, loader: ContextLoader, processor: Processor
+) -> dict[str, Any]:
     def load(url: str, _: object) -> dict[str, Any]:
         found, document = loader.load(url)
+        is_bundled = bundled_context(url) is not None
+        document = _copy(document)
+        if not is_bundled:
+            document["@context"] = processor.mended_context(document["@context"])
         return {
             "contentType": "application/ld+json",
             "contextUrl": None,
             "documentUrl": found,
-            "document": _copy(document),
-            "tag": "static" if bundled_context(url) else None,  # None: not cached
+            "document": document,
+            "tag": "static" if is_bundled else None,  # None: not cached
         }
 
     arguments: dict[str, Any] = {
         "base": options.base,
-        "contextResolver": ContextResolver(_Contexts(), load),
+        "contextResolver": _Resolver(loader, load),
         "documentLoader": load,
         "processingMode": options.processing_mode,
         "rdfDirection": options.rdf_direction or None,
@@ -166,10 +181,7 @@ def _copy(document: dict[str, Any]) -> dict[str, Any]:
     context = document.get("@context")
     if isinstance(context, list):
         context = [_without_base(entry) for entry in context]
-    own = json.dumps({**document, "@context": _without_base(context)})
-    copy: dict[str, Any] = json.loads(own)
-    if "@context" not in document:
-        del copy["@context"]
+    copy: dict[str, Any] = json.loads(json.dumps({"@context": _without_base(context)}))
     return copy
 
 
@@ -177,6 +189,21 @@ def _without_base(context: Any) -> Any:
     if isinstance(context, dict):
         return {key: context[key] for key in context if key != "@base"}
     return context
+
+
+class _Resolver(ContextResolver):  # type: ignore[misc]
+    """Resolver that can leave out contexts inside themselves."""
+
+    def __init__(self, loader: ContextLoader, load: Callable[..., Any]) -> None:
+        super().__init__(_Contexts(), load, max_context_urls=MAX_CONTEXTS)
+        self._loader = loader
+
+    def _fetch_context(self, active_ctx: Any, url: str, cycles: set[str]) -> Any:
+        if url in cycles and not self._loader.is_complete:
+            detail = f"{url}: recursive context inclusion"
+            self._loader.log.note(Reason.REMOTE_CONTEXT, detail, apart=True)
+            return {"@context": {}}, {"documentUrl": url}
+        return super()._fetch_context(active_ctx, url, cycles)
 
 
 class _Contexts(dict[str, Any]):

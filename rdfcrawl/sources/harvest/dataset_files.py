@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.last_copies import LastCopy
 from rdfcrawl.core.records import Kind
+from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import FOUND, NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.tasks import DumpPart
     from rdfcrawl.frontier.queue.tables import StateStore
+    from rdfcrawl.sources.access import DatasetAccess
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset, KnownDatasets
 
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
@@ -127,6 +129,34 @@ class DatasetFiles:
         urls = await self._had_by(others, most=1)
         await self._store.drop(dataset.name, _READ, urls)
         return await self._copies(urls, most=1)
+
+    async def has_copy(self, ways: Iterable[DatasetAccess]) -> bool:
+        """Return whether all data of an access method are stored, by an earlier run."""
+        from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
+
+        for way in ways:
+            if way.way is AccessMethod.SPARQL:
+                for url in way.urls:
+                    async for key, graphs in self._store.entries(url, SCOPES):
+                        state = EndpointState(self._store, self._run, key)
+                        if graphs == " ".join(way.graphs) and await state.n_believed():
+                            return True
+            else:
+                stored = await self._stored(way.urls)
+                if all(not stored.isdisjoint(mirrors) for mirrors in way.parts):
+                    return True
+        return False
+
+    async def _stored(self, files: Iterable[str]) -> set[str]:
+        """Return the files with copies that are not cut."""
+        fetches = await self._fetches.last_of(files)
+        keys = [copy_key((x and x.read_at) or url) for url, x in fetches.items()]
+        texts = await self._store.get_many(CRAWL, STORED, keys)
+        return {
+            url
+            for url, text in zip(fetches, texts, strict=True)
+            if text and not LastCopy.of_text(text).is_cut
+        }
 
     async def n_statements(self, documents: Iterable[str]) -> int:
         """Return the number of the stored statements of documents."""

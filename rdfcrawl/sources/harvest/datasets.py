@@ -7,26 +7,23 @@ may have changed.
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import LOSSES, Decision, Fault, Reason
+from rdfcrawl.core.errors import LOSSES, Fault, Reason
 from rdfcrawl.core.last_copies import are_too_few
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import SourceTask
-from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
-from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks import DumpPart, RevisitedPage
 from rdfcrawl.sources.access import (
     AccessMethod,
-    DatasetAccess,
     DatasetDescriptions,
     place_of,
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.dataset_files import SERVED, DatasetFiles
+from rdfcrawl.sources.harvest.dataset_ways import DatasetWays
 from rdfcrawl.sources.harvest.discovery import (
     NOTHING_FOUND,
     Discovery,
@@ -35,33 +32,18 @@ from rdfcrawl.sources.harvest.discovery import (
 )
 from rdfcrawl.sources.harvest.known_datasets import (
     DATASET,
-    MAX_GRAPHS_CHARS,
     KnownDataset,
     KnownDatasets,
     credible_spaces,
-    describe_url,
-    graphs_elsewhere,
-    sample_of,
 )
-from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
 from rdfcrawl.sources.harvest.page_fetches import (
-    PageFetch,
     PageFetches,
 )
-from rdfcrawl.sources.sitemaps.access import choose_way
-from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
 
-_CRAWL: Final = "crawl:"  # the crawl, in place of a source
-_FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
-_MAX_FAILED: Final = 100_000  # not named by a dataset so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files
-MAX_SAMPLES: Final = 20  # compared per dataset
-_COMPLETE_METHODS: Final = frozenset(
-    {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
-)
 
 
 class DatasetRegistry:
@@ -69,15 +51,16 @@ class DatasetRegistry:
 
     Attributes:
         files: the datasets that have each file.
+        ways: the access methods in use.
     """
 
     def __init__(self, session: CrawlSession, revisit_secs: int) -> None:
         self._session = session
         self._store = session.state_store
         self._descriptions = KnownDatasets(session.state_store)
-        self._fetches = PageFetches(session.state_store)
-        self.files = DatasetFiles(session.state_store, self._fetches, session.run)
-        self._revisit_secs = revisit_secs
+        fetches = PageFetches(session.state_store)
+        self.files = DatasetFiles(session.state_store, fetches, session.run)
+        self.ways = DatasetWays(session, fetches, self.files, revisit_secs)
 
     async def described(
         self, findings: DatasetDescriptions, document: Document
@@ -155,7 +138,7 @@ class DatasetRegistry:
         depth = document.record.depth + 1
         if not (is_read or isinstance(document.record.task, RevisitedPage)):
             await self._descriptions.note_for_revisits(dataset.name, depth)
-        found_records = await self._take(dataset, document.record, depth)
+        found_records = await self.ways.take(dataset, document.record, depth)
         if before is not None and before.ways != dataset.ways:
             found_records += await self._drop_noted(source, document)
         return found_records
@@ -164,7 +147,7 @@ class DatasetRegistry:
         """Yield the data of datasets with descriptions that later runs do not read."""
         async for group in self._descriptions.for_revisits():
             calls = (
-                self._take(
+                self.ways.take(
                     dataset, Record(dataset.name, depth=max(0, depth - 1)), depth
                 )
                 for dataset, depth in group
@@ -181,7 +164,7 @@ class DatasetRegistry:
         known = await self.known(name)
         if known is None:
             return NOTHING_FOUND
-        return await self._take(known, record, record.depth + 1)
+        return await self.ways.take(known, record, record.depth + 1)
 
     async def withdraw(
         self, source: str, kept: Collection[str], document: Document
@@ -203,7 +186,7 @@ class DatasetRegistry:
         rest = await self._descriptions.drop(name, source)
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
-            discovery = await self._uncover(prefixes, name)
+            discovery = await self.ways.release(prefixes, name, is_forgotten=True)
             await self._descriptions.forget(name)
         await self._descriptions.end(name, source)
         return discovery
@@ -223,31 +206,48 @@ class DatasetRegistry:
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
         replaced, has_all = await self.files.replaced_by(document, part, dataset)
-        if not (has_all and part.run):
+        if not has_all:
+            return replaced + await self._left_to_pages(document, dataset)
+        if not part.run:
             return replaced
-        left: list[str] = []
+        prefixes = [prefix.url for prefix in dataset.prefixes]
+        left = [*await self.ways.pages.withdrawn(prefixes, document.record)]
         for way in dataset.ways:
             for url in way.urls if way.way is AccessMethod.SPARQL else ():
                 if await self.is_taken_otherwise(url):
                     left += await self.files.responses_of(url, " ".join(way.graphs))
         return replaced + Discovery(withdrawn=tuple(left))
 
+    async def _left_to_pages(
+        self, document: Document, dataset: KnownDataset
+    ) -> Discovery:
+        """Withdraw the slices of a dataset if its pages are requested instead."""
+        whole, prefixes = self._session.datasets, dataset.prefixes
+        if not (document.n_quads and self.ways.are_sliced(document.record)):
+            return NOTHING_FOUND
+        if not any([await whole.released_prefix_of(each.url) for each in prefixes]):
+            return NOTHING_FOUND
+        others = await self.files.copies_of(dataset)
+        return Discovery(withdrawn=(document.url, *others))
+
     async def replaced_by_endpoint(
-        self, endpoint: str, graphs: tuple[str, ...], n_statements: int
+        self, record: Record, graphs: tuple[str, ...], n_statements: int
     ) -> list[str]:
         """Return the documents that completely harvested graphs replace.
 
-        These are files of the datasets that are taken from there, unless their copies
-        have many more statements.
+        These are pages and files of the datasets that are taken from there, but not
+        files whose copies have many more statements.
         """
-        copies: list[str] = []
+        endpoint, copies = record.url, list[str]()
         for dataset in await self.served_by(endpoint):
             ways = dataset.ways_at(endpoint)
-            taken = await self.way_taken(dataset.name) if ways else None
+            taken = await self.ways.taken(dataset.name) if ways else None
             if taken in ways and graphs in (ways[taken].graphs, ()):
                 replaced = await self.files.copies_of(dataset)
                 n_known = await self.files.n_statements(replaced)
                 copies += () if are_too_few(n_statements, n_known) else replaced
+                prefixes = [prefix.url for prefix in dataset.prefixes]
+                copies += await self.ways.pages.withdrawn(prefixes, record)
         return copies
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
@@ -258,7 +258,11 @@ class DatasetRegistry:
         record = document.record
         url = record.chain[0] if record.chain else record.url
         own = record.task.dataset if isinstance(record.task, DumpPart) else ""
-        return await self._instead_of(url, document, lack, own)
+        discovery = await self._instead_of(url, document, lack, own)
+        dataset = await self.known(own) if own else None
+        if dataset is not None:
+            discovery += await self._left_to_pages(document, dataset)
+        return discovery
 
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
@@ -278,9 +282,8 @@ class DatasetRegistry:
         The failure is noted before the datasets of the place are looked up; `register`
         uses the opposite order, so that one of the two finds the other.
         """
-        is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
-        if is_noted:
-            await self._store.put(_CRAWL, _FAILED, {place: self._of_run(lack)})
+        if own or await self.ways.has_room():
+            await self.ways.note_failed([place], lack)
         url = place.partition(" ")[0]
         names = {name async for name, _ in self._store.entries(url, SERVED)}
         discovery = NOTHING_FOUND
@@ -288,21 +291,20 @@ class DatasetRegistry:
             dataset = await self.known(name)
             if dataset is None:
                 continue
-            taken = await self.way_taken(name) or 0
+            taken = await self.ways.taken(name) or 0
             is_taken = any(
                 place in (url, way.place_of(url)) and url in way.urls
                 for way in dataset.ways[taken : taken + 1]
             )
             if place == url:  # all graphs of an endpoint
                 places = {way.place_of(url) for way in dataset.ways if url in way.urls}
-                failed = dict.fromkeys(places, self._of_run(lack))
-                await self._store.put(_CRAWL, _FAILED, failed)
+                await self.ways.note_failed(places, lack)
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 fault = Fault(Reason.WAY_FAILED, detail)
                 discovery += Discovery(faults=(fault,))
             depth = document.record.depth
-            discovery += await self._take(
+            discovery += await self.ways.take(
                 dataset, document.record, depth, has_failed=True
             )
         return discovery
@@ -313,7 +315,7 @@ class DatasetRegistry:
         async for name, _ in self._store.entries(endpoint, SERVED):
             has_any = True
             dataset = await self.known(name)
-            taken = await self.way_taken(name)
+            taken = await self.ways.taken(name)
             if dataset is None or taken is None or taken >= len(dataset.ways):
                 return False
             if dataset.ways[taken].way in (AccessMethod.SPARQL, AccessMethod.PREFIX):
@@ -330,20 +332,6 @@ class DatasetRegistry:
         """Return a dataset by its name."""
         return await self._descriptions.known(name)
 
-    async def way_taken(self, name: str) -> int | None:
-        """Return the index of the access method in use; their number if all failed."""
-        text = await self._store.get(name, DATASET, "way")
-        return None if text is None else int(text.partition(" ")[0])
-
-    def _of_run(self, text: str) -> str:
-        """Return a text that is valid only in this run."""
-        return f"{text} {self._session.run}"
-
-    def _is_of_run(self, text: str | None) -> bool:
-        return text is not None and text.endswith(f" {self._session.run}")
-
-    # -- ways ------------------------------------------------------------------------
-
     async def _note_places(self, dataset: KnownDataset, text: str) -> None:
         """Note the dataset of each place of data, once per form of a dataset."""
         form = blake2b(text.encode(), digest_size=8).hexdigest()
@@ -353,172 +341,3 @@ class DatasetRegistry:
         urls = dict.fromkeys(url for way in dataset.ways for url in way.urls)
         await self.files.add((dataset.name, url) for url in urls)
         await self._store.put(dataset.name, DATASET, {"noted": form})
-
-    async def _take(
-        self,
-        dataset: KnownDataset,
-        record: Record,
-        depth: int,
-        *,
-        has_failed: bool = False,
-    ) -> Discovery:
-        """Return the records of the best access method, and remember the method.
-
-        Failures are noted before, so a repetition gives the same result. Another worker
-        may find a failure too early to see the method remembered here; so failures are
-        looked up once more. Each run begins with the best method.
-
-        Args:
-            dataset: the known dataset.
-            record: the record of the description, or of a deficient document.
-            depth: depth of the new records.
-            has_failed: the record is of a failed place of data.
-        """
-        prefixes = [prefix.url for prefix in dataset.prefixes]
-        usable = await self._usable(dataset, record, depth)
-        discovery = NOTHING_FOUND
-        while True:
-            text = await self._store.get(dataset.name, DATASET, "way")
-            is_begun = self._is_of_run(text)
-            taken = await self.way_taken(dataset.name) if is_begun else None
-            index = choose_way(dataset.ways, taken, usable)
-            chosen = self._of_run(str(index))
-            await self._store.put(dataset.name, DATASET, {"way": chosen})
-            way = dataset.ways[index] if index < len(dataset.ways) else None
-            if way is not None and way.way in _COMPLETE_METHODS:
-                await self._session.datasets.cover(prefixes, dataset.name)
-            elif has_failed or (text is not None and taken != index):
-                discovery += await self._uncover(prefixes, dataset.name)
-            before = usable
-            usable = await self._usable(dataset, record, depth)
-            if usable == before:
-                break
-            has_failed = True
-        if way is None:
-            return discovery
-        records = await self._records(dataset, index, way, usable, record, depth)
-        return discovery + found(*records)
-
-    async def _uncover(self, prefixes: list[str], name: str) -> Discovery:
-        """Release the URLs below the prefixes of a dataset that cannot be fetched."""
-        if await self._session.datasets.uncover(prefixes, name):
-            return NOTHING_FOUND
-        detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
-        fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
-        return Discovery(faults=(fault,))
-
-    async def _usable(
-        self, dataset: KnownDataset, record: Record, depth: int
-    ) -> frozenset[str]:
-        """Return the places of data that have not failed and that the crawl accepts."""
-        places = {
-            way.place_of(url): url
-            for way in dataset.ways
-            if way.way in _COMPLETE_METHODS
-            and sum(map(len, way.graphs)) <= MAX_GRAPHS_CHARS
-            for url in way.urls
-        }
-        failed = await self._store.get_many(_CRAWL, _FAILED, places)
-        return frozenset(
-            place
-            for (place, url), lack in zip(places.items(), failed, strict=True)
-            if not self._is_of_run(lack) and self._is_accepted(url, depth, record)
-        )
-
-    def _is_accepted(self, url: str, depth: int, record: Record) -> bool:
-        """Return whether the crawl accepts data of a dataset; log a refusal."""
-        try:
-            why = self._session.ingests.of(record).refusal(requestable(url), depth)
-        except BadUri:
-            why = Decision.BAD_URI
-        if why is not None:
-            self._session.links.note_decision(why, [url], record.url)
-        return why is None
-
-    async def _records(
-        self,
-        dataset: KnownDataset,
-        index: int,
-        way: DatasetAccess,
-        usable: frozenset[str],
-        record: Record,
-        depth: int,
-    ) -> list[FollowUp]:
-        parent, run = record.url, self._session.run
-        if way.way is AccessMethod.PREFIX:
-            records = [Record(x[0], depth=depth, parent=parent) for x in way.parts]
-            return [FollowUp(record, is_part_of_source=True) for record in records]
-        chosen = [
-            next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
-            for mirrors in way.parts
-        ]
-        if way.way is AccessMethod.SPARQL:
-            source_task = SourceTask(run, graphs=way.graphs)
-            url = way.parts[0][chosen[0]]
-            endpoint = Record(url, Kind.SPARQL, depth, parent, task=source_task)
-            samples = await self._sample_pages(dataset, depth, parent)
-            descriptions = self._sample_descriptions(dataset, endpoint, way.graphs)
-            return [FollowUp(endpoint), *samples, *descriptions]
-        urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
-        changes = await self._changes(dataset, urls)
-        files = []
-        for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
-            graphs = graphs_elsewhere(dataset, url)
-            lastmod = dataset.lastmod or dataset.modified
-            task = DumpPart(dataset.name, index, number, run, lastmod, graphs)
-            part = Record(url, Kind.DUMP, depth, parent, task=task)
-            if change is not None:
-                files.append(FollowUp(part, change=change, urgency=Urgency.SOON))
-        return [*files, *await self._sample_pages(dataset, depth, parent)]
-
-    async def _sample_pages(
-        self, dataset: KnownDataset, depth: int, parent: str
-    ) -> list[FollowUp]:
-        """Return the pages of samples that are due in this run."""
-        changes = await self._changes(dataset, list(dataset.samples))
-        due = zip(dataset.samples, changes, strict=True)
-        return [
-            sample_of(dataset, uri, depth, parent, change)
-            for uri, change in due
-            if change is not None
-        ]
-
-    def _sample_descriptions(
-        self, dataset: KnownDataset, endpoint: Record, graphs: Sequence[str]
-    ) -> Iterator[FollowUp]:
-        """Yield the descriptions of samples by the endpoint of their dataset."""
-        depth, parent = endpoint.depth, endpoint.parent
-        for uri in dataset.samples[:MAX_SAMPLES]:
-            task = DescribedSample(dataset.name, uri)
-            url = describe_url(endpoint.url, uri, graphs)
-            yield FollowUp(Record(url, Kind.PAGE, depth, parent, task=task))
-
-    async def _changes(
-        self, dataset: KnownDataset, urls: list[str]
-    ) -> list[str | None]:
-        """Return the change that makes each file due in this run; None if not due.
-
-        A file with validators is requested in each run: a 304 has no body.
-        """
-        run = self._session.run
-        if not run:
-            return ["" for _ in urls]
-        lastmod, changefreq = dataset.lastmod, dataset.changefreq
-        claim = ListedPageClaim(run, 0, lastmod, changefreq, since=run)
-        policy = RevisitPolicy(run, int(time.time()), self._revisit_secs)
-        fetches = await self._fetches.last_of(urls)
-        changes: list[str | None] = []
-        for url in urls:
-            fetch = fetches[url]
-            # A repeated record of this run is due again.
-            is_due = fetch is None or fetch.run == run or _is_cheap_or_failed(fetch)
-            is_due = is_due or policy.change_of(claim, fetch) is not None
-            # Without a date from a sitemap, other dates are compared as texts.
-            if fetch and dataset.modified and not lastmod:
-                is_due = is_due or fetch.lastmod != dataset.modified
-            changes.append(f"run {run}" if is_due else None)
-        return changes
-
-
-def _is_cheap_or_failed(fetch: PageFetch) -> bool:
-    return bool(fetch.n_failures or fetch.etag or fetch.last_modified)

@@ -159,6 +159,8 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if task is not None or kind is Kind.DUMP:
             discoveries.append(await self._of_task(document))
+        if self._context.session.datasets.has_prefixes:
+            await self._context.datasets.ways.pages.note(document)
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
 
 
+COMPLETE_METHODS: Final = frozenset(
+    {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
+)
 DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`
 _FIRST: Final = "first"  # in the same table: URL of the first document
 _DESCRIPTIONS: Final = "said by"  # of a dataset: URL of a document -> `KnownDataset`

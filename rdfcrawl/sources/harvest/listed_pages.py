@@ -239,11 +239,26 @@ class KnownPage(NamedTuple):
 
 
 class ListedPages:
-    """The pages of sitemaps, shared by all workers of a crawl."""
+    """The pages of sitemaps, shared by all workers of a crawl.
 
-    def __init__(self, store: StateStore, run: int, options: HarvestOptions) -> None:
+    Args:
+        store: of the crawl.
+        run: number of the run.
+        options: of the harvesters.
+        are_sliced: dumps are cut into slices, which have the graphs of pages.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        run: int,
+        options: HarvestOptions,
+        *,
+        are_sliced: bool = False,
+    ) -> None:
         self._store = store
         self._run = run
+        self._are_sliced = are_sliced
         self._after_secs = options.revisit_secs
         self._fetches = PageFetches(store)
         self._revisits = options.revisits is RevisitsBy.RUNS
@@ -328,7 +343,8 @@ class ListedPages:
                 fetch = fetches[url]
                 if self._revisits and fetch is not None and fetch.run != run:
                     undated = replace(group[url], lastmod="")
-                    yield self._page(listing, url, undated, f"run {run}")
+                    page = self._page(listing, url, undated, f"run {run}")
+                    yield replace(page, yields_to_dump=self._are_sliced)
 
     def _policy(self, listing: ListedSitemap) -> RevisitPolicy:
         return RevisitPolicy(
@@ -350,7 +366,12 @@ class ListedPages:
         task = ListedPage(claim.rank, listing.secs, self._run, claim.lastmod)
         record = Record(url, Kind.PAGE, listing.depth + 1, listing.url, task=task)
         urgency = next(urgency for least, urgency in _URGENCIES if claim.rank >= least)
-        return FollowUp(record, urgency=urgency, change=change)
+        return FollowUp(
+            record,
+            urgency=urgency,
+            change=change,
+            yields_to_dump=self._are_sliced or not claim.lastmod,
+        )
 
 
 def by_priority(listed: list[FollowUp]) -> list[FollowUp]:

@@ -218,7 +218,11 @@ class PageFetches:
             await self._store.put_up_to(site, _FETCHES, entries, MAX_PAGES)
         forgotten, self._forgotten = self._forgotten, self._withdrawn
         self._withdrawn = set()
-        for url in forgotten:
+        await self.drop(forgotten)
+
+    async def drop(self, urls: Iterable[str]) -> None:
+        """Forget the fetches of pages that are withdrawn."""
+        for url in urls:
             await self._store.drop(site_of(url), _FETCHES, [_key(url)])
 
     async def withdrawn(self, urls: Iterable[str]) -> dict[str, PageFetch | None]:

@@ -22,7 +22,8 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.access import AccessMethod
-from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES, DatasetRegistry
+from rdfcrawl.sources.harvest.dataset_ways import MAX_SAMPLES
+from rdfcrawl.sources.harvest.datasets import DatasetRegistry
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.sitemaps.description import is_own_name
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
@@ -96,7 +97,7 @@ class SampleComparison:
 
     async def _compare(self, sample: SamplePage, document: Document) -> bytes:
         dataset = await self._datasets.known(sample.dataset)
-        index = await self._datasets.way_taken(sample.dataset)
+        index = await self._datasets.ways.taken(sample.dataset)
         if dataset is None or index is None:
             return b""
         n_parts = len(dataset.ways[index].parts)

@@ -90,7 +90,12 @@ class SitemapHarvester(Harvester):
         self._consents = SitemapConsents(context)
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
-        self._pages = ListedPages(context.state_store, context.run, context.options)
+        self._pages = ListedPages(
+            context.state_store,
+            context.run,
+            context.options,
+            are_sliced=context.arguments.slice,
+        )
         self._named = SitemapHosts(context.state_store)
         self._budgeted = BudgetedPages(context)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest

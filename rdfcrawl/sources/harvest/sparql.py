@@ -408,7 +408,7 @@ class SparqlHarvester(Harvester):
         """Yield tombstones for the documents that a complete harvest replaces."""
         record, context = document.record, self._context
         state = self._state(record)
-        if not (context.run and await state.is_replaced()):
+        if not await state.is_replaced():
             return
         async for url in state.iter_gone():
             yield document.part(url, is_deleted=True)
@@ -417,7 +417,7 @@ class SparqlHarvester(Harvester):
                 yield document.part(url, is_deleted=True)
         if not self._is_chosen_part(record):
             for url in await context.datasets.replaced_by_endpoint(
-                record.url, read_task(record).graphs, await state.n_statements()
+                record, read_task(record).graphs, await state.n_statements()
             ):
                 yield document.withdrawal(url)
 

@@ -104,8 +104,7 @@ class EndpointState:
         if not await self.is_finished() or await self.noted("is_lossy"):
             return None
         n_now = await self.n_statements()
-        text = await self._run_state.before(self._key, _SIZE)
-        good, _, doubted = text.partition(" ")
+        good, doubted = await self._sizes()
         if not good or is_plausible(
             n_now, int(good), int(doubted) if doubted else None
         ):
@@ -116,6 +115,16 @@ class EndpointState:
         n_all = counted(n_now, "statement")
         detail = f"{n_all} after {good}: nothing is deleted in this run"
         return Fault(Reason.COPY_KEPT, detail)
+
+    async def n_believed(self) -> int:
+        """Return the number of statements of the last complete harvest before."""
+        return int((await self._sizes())[0] or 0)
+
+    async def _sizes(self) -> tuple[str, str]:
+        """Return the sizes of the last run that was believed, and of a later one."""
+        text = await self._run_state.before(self._key, _SIZE)
+        good, _, doubted = text.partition(" ")
+        return good, doubted
 
     async def iter_gone(self) -> AsyncIterator[str]:
         """Yield documents of earlier runs that a complete harvest has replaced.

@@ -1,0 +1,85 @@
+"""The state of the files of which a report was made, and of those of the report.
+
+The same logs give the same report, so an unchanged state means that it is up to date.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from rdfcrawl.core import __version__
+from rdfcrawl.stores.drafts import replacing_file
+
+# Folders of a crawl. A report uses all their files, but for locks.
+_SOURCES: Final = (
+    *("quads", "provenance", "links"),
+    *("epochs", "followers", "refresh", "verified"),
+)
+_DERIVED: Final = "urldb/urldb.json", "ranks/ranks.bin"
+_NAME: Final = ".state"
+
+
+class ReportState:
+    """The files of which a report is made, at one time; create it before they are read.
+
+    They are compared by name, size and time of modification.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        folder: of the report.
+        scope: arguments of the report.
+    """
+
+    def __init__(self, root: Path, folder: Path, *scope: object) -> None:
+        self._root, self._folder = root, folder
+        sources = [list(_files_in(root / name)) for name in _SOURCES]
+        self._begin = __version__, scope, sources
+
+    @property
+    def page(self) -> Path | None:
+        """The page of the last report if it is up to date; else None."""
+        try:
+            kept, *names = (self._folder / _NAME).read_text().split("\n")
+        except OSError:
+            return None
+        return self._folder / names[0] if kept == self._digest(names) else None
+
+    def keep(self, written: Iterable[Path]) -> None:
+        """Note the state of a new report.
+
+        Args:
+            written: its files, the page first.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        names = [path.name for path in written]
+        with replacing_file(self._folder / _NAME) as file:
+            file.write("\n".join([self._digest(names), *names]))
+
+    def _digest(self, names: Iterable[str]) -> str:
+        derived = [self._root / name for name in _DERIVED]
+        paths = [*derived, *(self._folder / name for name in names)]
+        state = *self._begin, [_state_of(path) for path in paths]
+        return blake2b(repr(state).encode(), digest_size=16).hexdigest()
+
+
+def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    if folder.is_dir():
+        with os.scandir(folder) as entries:
+            names = sorted(each.name for each in entries if ".lock" not in each.name)
+        for name in names:
+            yield name, _state_of(folder / name)
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    """Return size and time of a file; zeros if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
