@@ -9,17 +9,25 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from tests.support.random_web import LIVING, PRIVATE, SOFT_404, Answer, normal
+from tests.support.judged_requests import (
+    JudgedInterval,
+    Listing,
+    likeness,
+    shingles,
+    site_of,
+    unix_ms,
+)
+from tests.support.random_web import LIVING, MOVED, PRIVATE, SOFT_404, Answer, normal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-K = 8  # words of a shingle
+    from tests.support.judged_requests import SeenRequest
+
 DAMPING = 0.85
-MOVED = 301
+Clusters = dict[str, frozenset[str]]  # by URL
 WAYS = "all", "in sitemaps", "by links"
 CLASSES = (
     "errors",
@@ -31,79 +39,6 @@ CLASSES = (
     "subset of another page",
     "missing content",
 )
-
-
-class SeenRequest(NamedTuple):
-    """A request of a crawl that got a response.
-
-    Attributes:
-        ms: its begin.
-        answers: of the web at that time.
-        pinged: sitemaps that were read after a ping.
-    """
-
-    url: str
-    ms: int
-    status: int
-    answers: Mapping[str, Answer]
-    pinged: frozenset[str] = frozenset()
-
-    @property
-    def answer(self) -> Answer:
-        """The answer of the URL itself."""
-        return self.answers.get(self.url, Answer(404))
-
-    @property
-    def end(self) -> str:
-        """The URL at which its redirects end."""
-        url = self.url
-        while (answer := self.answers.get(url)) and answer.target:
-            url = answer.target
-        return url
-
-    def hops(self) -> Iterator[SeenRequest]:
-        """Yield the requests for the targets that were requested with the URL."""
-        url = self.answer.target
-        while url and self.status != MOVED:
-            target = self.answers.get(url, Answer(404)).target
-            yield self._replace(url=url, status=MOVED if target else self.status)
-            url = target
-
-    @property
-    def content(self) -> Answer:
-        """The answer at which its redirects end."""
-        return self.answers.get(self.end, Answer(404))
-
-
-class Listing(NamedTuple):
-    """What one reading of a sitemap says about a URL."""
-
-    ms: int
-    dates: tuple[int, ...]
-    changefreq: str
-    priority: str
-    is_by_ping: bool
-
-
-def site_of(url: str) -> str:
-    """Return the site of a URL: a host, as all names are addresses."""
-    return urlsplit(url).hostname or ""
-
-
-def shingles(text: str) -> set[tuple[str, ...]]:
-    """Return the shingles of a text; one of all words if they are few."""
-    words = text.lower().split()
-    if len(words) < K:
-        return {tuple(words)} if words else set()
-    return {tuple(words[n : n + K]) for n in range(len(words) - K + 1)}
-
-
-def likeness(one: Answer, other: Answer) -> float:
-    """Return the resemblance of two contents."""
-    if not (one.text and other.text):
-        return float(one.body() == other.body())
-    some, others = shingles(one.text), shingles(other.text)
-    return len(some & others) / len(some | others)
 
 
 @dataclass
@@ -126,48 +61,41 @@ class WebMeasures:
 
     def __post_init__(self) -> None:
         """Read the requests."""
-        fetches, readings = defaultdict(list), defaultdict(list)
-        named: dict[str, dict[str, list[Listing]]] = defaultdict(dict)
         for each in self.requests:
             if each.answer.is_sitemap:
                 if each.status in LIVING:
-                    readings[each.url].append(each)
-                    self._read_sitemap(each, named)
-                continue
-            if each.url.endswith(".xml"):
+                    self._read_sitemap(each)
+            elif each.url.endswith(".xml"):
                 self.lost.add(each.url)
-                continue
-            fetches[each.url].append(each)
-            for hop in each.hops():
-                self.led.add(hop.url)
-                fetches[hop.url].append(hop)
-            if each.url in self.seeds:
-                self.linked.setdefault(each.url, each.ms)
-            if each.status == MOVED:
-                self.led.add(each.answer.target)
-            if each.url not in named:
-                self.led.add(each.url)
-            for url in each.content.links if each.status in LIVING else ():
-                if normal(url) != each.end:
-                    self.linked.setdefault(normal(url), each.ms)
-        self.fetches, self.readings = dict(fetches), dict(readings)
-        self.listings = dict(named)
+            else:
+                self._read_page(each)
 
-    @staticmethod
-    def _read_sitemap(
-        each: SeenRequest, named: dict[str, dict[str, list[Listing]]]
-    ) -> None:
+    def _read_page(self, each: SeenRequest) -> None:
+        for fetch in (each, *each.hops()):
+            self.fetches.setdefault(fetch.url, []).append(fetch)
+            if fetch is not each or fetch.url not in self.listings:
+                self.led.add(fetch.url)
+        if each.url in self.seeds:
+            self.linked.setdefault(each.url, each.ms)
+        if each.status == MOVED:
+            self.led.add(each.answer.target)
+        for url in each.content.links if each.status in LIVING else ():
+            if normal(url) != each.end:
+                self.linked.setdefault(normal(url), each.ms)
+
+    def _read_sitemap(self, each: SeenRequest) -> None:
+        self.readings.setdefault(each.url, []).append(each)
         found = defaultdict(list)
         for entry in each.answer.entries or ():
             found[normal(entry.url)].append(entry)
         for url, entries in found.items():
-            dates = tuple(_secs(x.date) * 1000 for x in entries if x.date)
-            last = entries[-1]
+            dates = tuple(unix_ms(x.date) for x in entries if x.date)
+            last, is_by_ping = entries[-1], each.url in each.pinged
             listing = Listing(
-                *(each.ms, dates, last.changefreq, last.priority),
-                each.url in each.pinged,
+                each.ms, dates, last.changefreq, last.priority, is_by_ping
             )
-            named[url].setdefault(each.url, []).append(listing)
+            by_sitemap = self.listings.setdefault(url, {})
+            by_sitemap.setdefault(each.url, []).append(listing)
 
     # Sets of URLs
 
@@ -200,11 +128,11 @@ class WebMeasures:
 
     # Duplicates
 
-    def clusters(self) -> dict[str, frozenset[str]]:
+    def clusters(self) -> Clusters:
         """Return the cluster of each crawled URL, of one site."""
         return self._clusters(lambda one, other: site_of(one) == site_of(other))
 
-    def _clusters(self, may_join) -> dict[str, frozenset[str]]:
+    def _clusters(self, may_join: Callable[[str, str], bool]) -> Clusters:
         group = {url: {url} for url in self.fetches}
         for one, other in combinations(sorted(self.fetches), 2):
             if may_join(one, other) and self._are_copies(one, other):
@@ -256,7 +184,7 @@ class WebMeasures:
             crawled = seen & self.fetches.keys()
             distinct = {clusters[url] for url in crawled}
             useful = {x for x in distinct if self.is_useful(self.representative(x))}
-            found[way] = tuple(map(len, (seen, crawled, distinct, useful)))
+            found[way] = (len(seen), len(crawled), len(distinct), len(useful))
         return found
 
     def is_useful(self, url: str) -> bool:
@@ -311,7 +239,7 @@ class WebMeasures:
 
     # What sitemaps miss
 
-    def is_duplicate(self, url: str, clusters: dict[str, frozenset[str]]) -> bool:
+    def is_duplicate(self, url: str, clusters: Clusters) -> bool:
         """Return whether another URL represents the content; no redirects."""
         is_other = self.representative(clusters[url]) != url
         return is_other and not self.is_redirect(url)
@@ -340,32 +268,32 @@ class WebMeasures:
         ]
         return Counter(self._class_of(url, clusters) for url in missed)
 
-    def _class_of(self, url: str, clusters: dict[str, frozenset[str]]) -> str:
+    def _class_of(self, url: str, clusters: Clusters) -> str:
         last = self.last(url)
-        if self.has_failed(url) or (last and last.content.text == SOFT_404):
-            return CLASSES[0]
-        if self.is_redirect(url) or last is None:
-            return CLASSES[1]
-        copies = self._copies(url, clusters)
-        if any(x.partition("?")[0] == url.partition("?")[0] for x in copies):
-            return CLASSES[2]
-        if copies:
-            return CLASSES[3]
-        content = last.content
-        if content.text and len(content.text.split()) < 50 and content.n_images:
-            return CLASSES[5]
-        own = shingles(content.text)
-        for other in self._of(site_of(url), self.fetches):
-            longer = self.last(other)
-            if longer is None or other in clusters[url]:
-                continue
-            whole = shingles(longer.content.text)
-            is_within = own and len(own & whole) >= 0.9 * len(own)
-            if is_within and len(own) < len(whole) <= 4 * len(own):
-                return CLASSES[6]
-        return CLASSES[7]
+        text = last.content.text if last else ""
+        copies = self._copies(url, clusters) if last else []
+        page = url.partition("?")[0]
+        is_short = 0 < len(text.split()) < 50
+        rules = (
+            (CLASSES[0], self.has_failed(url) or text == SOFT_404),
+            (CLASSES[1], self.is_redirect(url) or last is None),
+            (CLASSES[2], page in {x.partition("?")[0] for x in copies}),
+            (CLASSES[3], bool(copies)),
+            (CLASSES[5], is_short and last and last.content.n_images),
+            (CLASSES[6], self._is_part(url, shingles(text), clusters)),
+        )
+        return next((name for name, holds in rules if holds), CLASSES[7])
 
-    def _copies(self, url: str, clusters: dict[str, frozenset[str]]) -> list[str]:
+    def _is_part(self, url: str, own: set[tuple[str, ...]], clusters: Clusters) -> bool:
+        for other in self._of(site_of(url), self.fetches) - clusters[url]:
+            longer = self.last(other)
+            whole = shingles(longer.content.text) if longer else set()
+            is_longer = 0 < len(own) < len(whole) <= 4 * len(own)
+            if is_longer and len(own & whole) >= 0.9 * len(own):
+                return True
+        return False
+
+    def _copies(self, url: str, clusters: Clusters) -> list[str]:
         last = self.last(url)
         assert last is not None
         found = []
@@ -454,26 +382,26 @@ class WebMeasures:
             dates += [date for each in last for date in each.dates]
         return max(dates, default=None)
 
-    def intervals(self, url: str) -> Iterator[dict[str, object]]:
+    def intervals(self, url: str) -> Iterator[JudgedInterval]:
         """Yield the intervals between two requests of a URL that were read."""
         read = [each for each in self.fetches[url] if each.status in LIVING]
         for before, after in pairwise(read):
             stated, last = self.stated(url, after.ms), self.stated(url, before.ms)
-            is_later = last is not None and stated is not None and stated > last
             changed = before.content.body() != after.content.body()
-            at = after.content.changed * 1000
+            at: float = after.content.changed * 1000
             if not (after.content.is_dated and before.ms < at <= after.ms):
                 at = (before.ms + after.ms) / 2
-            yield {
-                "claimed": stated is not None and (is_later or stated > before.ms),
-                "content": changed,
-                "statements": before.content.says != after.content.says,
-                "dated": stated is not None,
-                "age": after.ms - at if changed else 0,
-                "length": after.ms - before.ms,
-            }
+            yield JudgedInterval(
+                is_claimed=stated is not None
+                and stated > min(last or stated, before.ms),
+                content_changed=changed,
+                statements_changed=before.content.says != after.content.says,
+                is_dated=stated is not None,
+                age_ms=after.ms - at if changed else 0,
+                length_ms=after.ms - before.ms,
+            )
 
-    def _intervals(self, site: str) -> list[dict[str, object]]:
+    def _intervals(self, site: str) -> list[JudgedInterval]:
         urls = sorted(self._of(site, self.fetches))
         return [each for url in urls for each in self.intervals(url)]
 
@@ -482,22 +410,22 @@ class WebMeasures:
         found = self._intervals(site)
         return (
             len(found),
-            sum(bool(x["claimed"]) for x in found),
-            sum(bool(x["content"]) for x in found),
-            sum(bool(x["claimed"] and x["content"]) for x in found),
-            sum(bool(x["dated"] and x["content"]) for x in found),
-            sum(bool(x["statements"]) for x in found),
+            sum(x.is_claimed for x in found),
+            sum(x.content_changed for x in found),
+            sum(x.is_claimed and x.content_changed for x in found),
+            sum(x.statements_changed for x in found),
+            sum(x.is_dated and x.content_changed for x in found),
         )
 
     def copies(self, site: str = "") -> tuple[float, ...]:
         """Return refetches, changes, sum of ages in s, days fresh and in all."""
         found = self._intervals(site)
-        age = sum(x["age"] for x in found) / 1000
-        length = sum(x["length"] for x in found) / 1000
+        age = sum(x.age_ms for x in found) / 1000
+        length = sum(x.length_ms for x in found) / 1000
         return (
-            *(len(found), sum(bool(x["content"]) for x in found)),
+            *(len(found), sum(x.content_changed for x in found)),
             *(age, (length - age) / 86_400, length / 86_400),
-            sum(bool(x["statements"]) for x in found),
+            sum(x.statements_changed for x in found),
         )
 
     # Usage
@@ -550,9 +478,3 @@ class WebMeasures:
             (self.representative(x), len(x), len({site_of(url) for url in x}))
             for x in many
         }
-
-
-def _secs(date: str) -> int:
-    from datetime import datetime
-
-    return int(datetime.fromisoformat(date).timestamp())

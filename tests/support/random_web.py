@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from email.utils import formatdate
 from hashlib import blake2b
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tests.support.sitemap_sites import index, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.conftest import RawRequest, RawServer
     from tests.support.crawl_webs import Loopback
@@ -24,6 +24,7 @@ N_WORDS = 28  # of a page: so few that sketches are exact
 SOFT_404 = "Not found: there is no such page"
 PRIVATE = "/private/"  # no crawler may go there
 LIVING = 200, 304
+MOVED = 301
 
 
 class Entry(NamedTuple):
@@ -194,10 +195,14 @@ class RandomWeb:
         digest = blake2b(str(self._n).encode(), digest_size=4).hexdigest()
         return " ".join(f"w{digest}x{n}" for n in range(n))
 
-    def _page(self, url: str, **values: object) -> None:
-        given = {"text": self.words(), "says": self.words(1), "changed": self._now}
+    def _page(self, url: str, **values: Any) -> None:
+        given: dict[str, Any] = {
+            "text": self.words(),
+            "says": self.words(1),
+            "changed": self._now,
+        }
         is_dated = self._random.random() < 0.3
-        self.answers[url] = Answer(**{**given, "is_dated": is_dated, **values})
+        self.answers[url] = Answer(**given | {"is_dated": is_dated} | values)
 
     def _pages(self, root: str = "") -> list[str]:
         """Return the URLs of a site that are no sitemaps."""
@@ -211,48 +216,36 @@ class RandomWeb:
         """Add a URL of another kind."""
         chance = self._random
         here = [x for x in self._pages(root) if self.answers[x].text and "?" not in x]
-        there = [x for x in self._pages() if self.answers[x].text]
-        page = chance.choice(here)
-        model = self.answers[page]
-        words = model.text.split()
-        kind = chance.choice(
-            ["copy", "near", "part", "query", "moved", "far", "soft", "data", "image"]
-            + ["mirror", "canonical", "slow", "lost", "private"]
-        )
-        url = f"{root}/{kind}/{n}"
-        match kind:
-            case "copy":
-                self._page(url, text=model.text)
-            case "mirror":
-                self._page(url, text=self.answers[chance.choice(there)].text)
-            case "near":  # some resemble the page by 0.9 or more, others do not
-                changed = self.words(chance.choice([1, 2, 4])).split()
-                self._page(url, text=" ".join([*words[len(changed) :], *changed]))
-            case "part":
-                self._page(url, text=" ".join(words[: len(words) * 2 // 3]))
-            case "query":
-                same = chance.random() < 0.7
-                self._page(
-                    f"{page}?a=1&b={n}", text=model.text if same else self.words()
-                )
-            case "moved":
-                self.answers[url] = Answer(301, target=page)
-            case "far":
-                self.answers[url] = Answer(301, target=chance.choice(there))
-            case "soft":
-                self.answers[url] = Answer(text=SOFT_404)
-            case "data":
-                self._page(url, text="", says=self.words(1))
-            case "image":
-                self._page(url, text=self.words(9), n_images=2)
-            case "canonical":
-                self._page(url, canonical=page)
-            case "slow":
-                self.answers[url] = Answer(500)
-            case "lost":
-                self.answers[url] = Answer(chance.choice([404, 410]))
-            case "private":
-                self._page(f"{root}{PRIVATE}{n}")
+        page, there = chance.choice(here), self._target("")
+        text, other = self.answers[page].text, self.answers[there].text
+        words = text.split()
+        new = self.words(chance.choice([1, 2, 4])).split()  # one is a near-duplicate
+        query = text if chance.random() < 0.7 else self.words()
+        makers: dict[str, Callable[[str], object]] = {
+            "copy": lambda url: self._page(url, text=text),
+            "mirror": lambda url: self._page(url, text=other),
+            "near": lambda url: self._page(
+                url, text=" ".join([*words[len(new) :], *new])
+            ),
+            "part": lambda url: self._page(
+                url, text=" ".join(words[: len(words) * 2 // 3])
+            ),
+            "query": lambda _: self._page(f"{page}?a=1&b={n}", text=query),
+            "moved": lambda url: self._put(url, Answer(MOVED, target=page)),
+            "far": lambda url: self._put(url, Answer(MOVED, target=there)),
+            "soft": lambda url: self._put(url, Answer(text=SOFT_404)),
+            "data": lambda url: self._page(url, text=""),
+            "image": lambda url: self._page(url, text=self.words(9), n_images=2),
+            "canonical": lambda url: self._page(url, canonical=page),
+            "slow": lambda url: self._put(url, Answer(500)),
+            "lost": lambda url: self._put(url, Answer(chance.choice([404, 410]))),
+            "private": lambda _: self._page(f"{root}{PRIVATE}{n}"),
+        }
+        kind = chance.choice(sorted(makers))
+        makers[kind](f"{root}/{kind}/{n}")
+
+    def _put(self, url: str, answer: Answer) -> None:
+        self.answers[url] = answer
 
     def _link(self, root: str) -> None:
         """Let pages of a site link to others, and to some of other sites."""
@@ -324,22 +317,31 @@ class RandomWeb:
             elif chance.random() < 0.35:
                 self._change(url)
         for root in self.roots:
-            self._odd(root, self._n)
-            new = f"{root}/new/{self._n}"
-            self._page(new)
-            if chance.random() < 0.7:
-                self._add_link(f"{root}/", new)
-            for sitemap in self._styles:
-                if sitemap.startswith(f"{root}/") and chance.random() < 0.5:
-                    self._list(sitemap, new)
-        for sitemap in self._styles:
-            entries = self.answers[sitemap].entries or ()
-            if entries and chance.random() < 0.2:  # one goes
-                gone = chance.choice(entries)
-                left = tuple(each for each in entries if each != gone)
-                self.answers[sitemap] = self.answers[sitemap]._replace(entries=left)
+            self._grow(root)
+        self._drop()
         self._date()
         self.serve()
+
+    def _grow(self, root: str) -> None:
+        """Add pages, which links or sitemaps may name."""
+        chance = self._random
+        self._odd(root, self._n)
+        new = f"{root}/new/{self._n}"
+        self._page(new)
+        if chance.random() < 0.7:
+            self._add_link(f"{root}/", new)
+        for sitemap in self._styles:
+            if sitemap.startswith(f"{root}/") and chance.random() < 0.5:
+                self._list(sitemap, new)
+
+    def _drop(self) -> None:
+        """Let some sitemaps lose an entry."""
+        for sitemap in self._styles:
+            entries = self.answers[sitemap].entries or ()
+            if entries and self._random.random() < 0.2:
+                gone = self._random.choice(entries)
+                left = tuple(each for each in entries if each != gone)
+                self.answers[sitemap] = self.answers[sitemap]._replace(entries=left)
 
     def _change(self, url: str) -> None:
         chance, answer = self._random, self.answers[url]
@@ -352,18 +354,30 @@ class RandomWeb:
                 answer = answer._replace(says=self.words(1))
             case "leaves" if not is_front:
                 answer = Answer(chance.choice([404, 410, 500]))
-            case "moves" if not is_front:
-                answer = Answer(301, target=self._target(url))
+            case "moves" if not (is_front or self._is_far_end(url)):
+                answer = Answer(MOVED, target=self._target(url))
             case _:
                 text = self.words() if text else ""
                 answer = answer._replace(text=text, says=self.words(1))
         self.answers[url] = answer._replace(changed=self._now)
 
+    def _is_far_end(self, url: str) -> bool:
+        """Return whether another site redirects to a page.
+
+        A crawl sees the rest of such a chain in an order of its own.
+        """
+        root = url[: url.index("/", 8)]
+        return any(
+            answer.target == url and not source.startswith(f"{root}/")
+            for source, answer in self.answers.items()
+        )
+
     def _target(self, url: str) -> str:
-        """Return a page to which a URL can be redirected."""
-        is_near = self._random.random() < 0.6
+        """Return a page to which a URL can be redirected, often of its site."""
+        is_near = bool(url) and self._random.random() < 0.6
         root = url[: url.index("/", 8)] if is_near else ""
-        pages = [x for x in self._pages(root) if x != url and PRIVATE not in x]
+        others = (x for x in self._pages(root) if x != url and "?" not in x)
+        pages = [x for x in others if PRIVATE not in x]
         texts = [x for x in pages if self.answers[x].text and self.answers[x].says]
         return self._random.choice([x for x in texts if urlsplit(x).path != "/"])
 
@@ -397,10 +411,9 @@ class RandomWeb:
     def _serve(self, server: RawServer, target: str, answer: Answer) -> None:
         respond = self._loopback.response
         if answer.status != 200:
-            status = {301: "301 Moved", 404: "404 No", 410: "410 Gone", 500: "500 Oh"}
+            status = {MOVED: "301 Moved", 404: "404 No", 410: "410 Gone", 500: "500 Oh"}
             headers = {"Location": answer.target} if answer.target else {}
-            given = {"status": status[answer.status], **headers}
-            server.pages[target] = respond(b"", "text/plain", **given)
+            server.pages[target] = respond(status=status[answer.status], **headers)
             return
         body, media_type = answer.body()
         tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
