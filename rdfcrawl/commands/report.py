@@ -31,6 +31,9 @@ class Command(QuietCommand):
             metavar="TIME",
             help="first sights and requests since then, as 2026-09-21 (all)",
         )
+        parser.add_argument(
+            "--json", action="store_true", help="print the report as JSON"
+        )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -53,7 +56,11 @@ class Command(QuietCommand):
         root = find_crawl(settings)
         folder = Path(opts.to) if opts.to else None
         page, damages = make_report(settings, root, folder, site, begin_ms)
-        sys.stdout.write(f"{page}\n")
+        if opts.json:
+            with page.with_suffix(".json").open() as file:
+                sys.stdout.writelines(file)
+        else:
+            sys.stdout.write(f"{page}\n")
         for damage in damages:
             sys.stderr.write(f"{program()}: report: {damage}\n")
         return int(bool(damages))
@@ -92,11 +99,13 @@ def make_report(
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.core.sorting import SpillFolder
     from rdfcrawl.frontier.queue.options import CrawlOptions
 
     built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
-    written = write_report(report_crawl(root, site, begin_ms), folder)
+    with SpillFolder(root) as spills:
+        written = write_report(report_crawl(root, site, begin_ms, spills), folder)
     if not built.damages:
         state.keep(written)
     return written[0], built.damages

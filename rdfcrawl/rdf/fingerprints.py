@@ -253,6 +253,7 @@ _BOTH_EMPTY: Final = int.from_bytes(b"\x40" * BINS)  # the value 64 of a part
 _BELOW_TOP: Final = int.from_bytes(b"\x7f" * BINS)
 _TOP: Final = int.from_bytes(b"\x80" * BINS)
 _N_VALUES: Final = 64  # of the kept bits
+_of_minima: Final = Struct(f">{BINS}H")
 
 
 class Sketch:
@@ -263,7 +264,10 @@ class Sketch:
         n_listed: number of hashes if all are listed, else 0.
     """
 
-    __slots__ = "_entries", "_n_bytes", "_number", "_values", "n_listed", "text"
+    __slots__ = (
+        *("_entries", "_minima", "_n_bytes", "_number", "_values"),
+        *("n_listed", "text"),
+    )
 
     def __init__(
         self, text: str, values: bytes, entries: Collection[int], n_bytes: int
@@ -272,6 +276,7 @@ class Sketch:
         self._entries, self._n_bytes = frozenset(entries), n_bytes
         self._values = values
         self._number = int.from_bytes(values)
+        self._minima = b""
 
     def resemblance(self, other: Sketch) -> float:
         """Return the resemblance of two documents: common shingles by all shingles.
@@ -309,26 +314,22 @@ class Sketch:
         shift = 8 * (self._n_bytes - n_bytes)
         return frozenset(x >> shift for x in self._entries) if shift else self._entries
 
-    def minima(self) -> tuple[int, ...]:
+    def minima(self) -> bytes:
         """Return a number of 12 bits for each part, to find similar documents.
 
-        The low 6 bits are the kept ones, the others the part. A part without a hash
-        has the number of another part, the same one in all documents if it has a hash
-        there. Documents of resemblance r have about the share r of these in common.
+        Each has two bytes. The low 6 bits are the kept ones, the others the part. A
+        part without a hash has the number of another part, the same one in all
+        documents if it has a hash there. Documents of resemblance r have about the
+        share r of these in common.
         """
-        found = [
-            n << 6 | each if each < _N_VALUES else -1
-            for n, each in enumerate(self._values)
-        ]
-        if min(found) >= 0:
-            return tuple(found)
-        donors = _donors()
-        return tuple(
-            [
-                x if x >= 0 else next(found[k] for k in donors[n] if found[k] >= 0)
-                for n, x in enumerate(found)
-            ]
-        )
+        if not self._minima:
+            found = [n << 6 | each for n, each in enumerate(self._values)]
+            without = bytes([n for n, x in enumerate(self._values) if x == _N_VALUES])
+            orders = _orders() if without else ()
+            for n in without:
+                found[n] = found[orders[n].translate(None, without)[0]]
+            self._minima = _of_minima.pack(*found)
+        return self._minima
 
 
 def read_sketch(text: str) -> Sketch:
@@ -377,11 +378,11 @@ def _not_a_sketch(text: str) -> ValueError:
 
 
 @lru_cache(maxsize=1)
-def _donors() -> tuple[tuple[int, ...], ...]:
+def _orders() -> tuple[bytes, ...]:
     """Return the order in which each part without a hash searches for one."""
     found = []
     for n in range(BINS):
-        others = [k for k in range(BINS) if k != n]
-        others.sort(key=lambda k: blake2b(b"%d %d" % (n, k)).digest())
-        found.append(tuple(others))
+        order = list(range(BINS))
+        order.sort(key=lambda k: blake2b(b"%d %d" % (n, k)).digest())
+        found.append(bytes(order))
     return tuple(found)

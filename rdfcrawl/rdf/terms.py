@@ -286,8 +286,9 @@ def text_of_term(iri: bytes, literal: bytes) -> str:
     ('a\nb', 'http://e.example/')
     """
     if literal:
-        with suppress(ValueError):  # JSON supports the escapes of N-Quads
-            return str(json.loads(literal))
+        if b"\\" in literal:
+            with suppress(ValueError):  # JSON supports the escapes of N-Quads
+                return str(json.loads(literal))
         return literal[1:-1].decode("utf-8", "replace")
     return iri.decode("utf-8", "replace")
 

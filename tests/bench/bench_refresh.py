@@ -24,7 +24,8 @@ from rdfcrawl.analysis.refresh.policy import (
     AdaptiveInterval,
     FixedInterval,
 )
-from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed, judge_site
+from rdfcrawl.analysis.refresh.stale import StaleProbability
+from rdfcrawl.analysis.refresh.trust import judge_site
 from tests.bench.figures import Figure, judge
 from tests.support.changing_pages import (
     ChangingSite,
@@ -57,8 +58,8 @@ def policies(
         "adaptive, as StormCrawler": (STORMCRAWLER, "none"),
         "optimal, rates estimated": (OptimalFreshness(), "none"),
         "optimal, rates known": (with_known, "none"),
-        "sitemap-led, truthful": (SitemapLed(), "truthful"),
-        **{f"sitemap-led, {lie}": (SitemapLed(), lie) for lie in LIES},
+        "sitemap-led, truthful": (StaleProbability(), "truthful"),
+        **{f"sitemap-led, {lie}": (StaleProbability(), lie) for lie in LIES},
     }
 
 
@@ -96,7 +97,7 @@ def truth(rates: list[float], n_days: int) -> list[Figure]:
     """Return the cost of a truthful sitemap, and the time until lies are found out."""
     budget = round(len(rates) * SHARES[-1])
     site = ChangingSite(rates, "truthful")
-    found = site.run(SitemapLed(), n_epochs=n_days, budget=budget)
+    found = site.run(StaleProbability(), n_epochs=n_days, budget=budget)
     figures = [
         Figure("truthful", found.n_fetches / found.n_changed, "x changed", at_most=1.1),
         Figure("truthful, missed", found.n_missed, "pages", at_most=0),
@@ -110,11 +111,11 @@ def truth(rates: list[float], n_days: int) -> list[Figure]:
 def _days_trusted(rates: list[float], lie: Honesty, budget: int, seed: int) -> int:
     """Return for how many days a site is trusted after it begins to lie."""
     site = ChangingSite(rates, "truthful", seed)
-    site.run(SitemapLed(), n_epochs=30, budget=budget)
+    site.run(StaleProbability(), n_epochs=30, budget=budget)
     site.honesty = lie
     n_days = 0
     while n_days < 100 and _is_trusted(site):
-        site.run(SitemapLed(), n_epochs=1, budget=budget)
+        site.run(StaleProbability(), n_epochs=1, budget=budget)
         n_days += 1
     return n_days
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
-Honesty = Literal["none", "truthful", "silent", "rewritten", "random"]
+Honesty = Literal[
+    "none", "truthful", "incomplete", "imprecise", "silent", "rewritten", "random"
+]
 LISTING = (UriListing(sitemap="https://a.example/map.xml", first_ms=0),)
 
 
@@ -88,8 +90,9 @@ class RefreshResult:
 class ChangingSite:
     """A site of changing pages with a sitemap, refreshed once a day.
 
-    The sitemap has no lastmod, the true ones, none that is ever new (`silent`), the
-    time of its last rewriting for all (`rewritten`), or new ones of random pages.
+    The sitemap has no lastmod, the true ones, those of 70 % of changes (`incomplete`),
+    as many false ones (`imprecise`), none that is ever new (`silent`), the time of its
+    last rewriting for all (`rewritten`), or new ones of random pages.
     """
 
     def __init__(
@@ -170,6 +173,13 @@ class ChangingSite:
                 return
             case "truthful":
                 says_new, stated = is_new, int(page.changed_day * DAY_MS)
+            case "incomplete":
+                says_new = is_new and self._dice.random() < 0.7
+                stated = int(page.changed_day * DAY_MS)
+            case "imprecise":
+                is_false = self._dice.random() < -expm1(-page.rate)
+                says_new = is_new or is_false
+                stated = now_ms if is_false else int(page.changed_day * DAY_MS)
             case "silent":
                 says_new, stated = False, -DAY_MS
             case "rewritten":

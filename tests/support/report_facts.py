@@ -54,6 +54,7 @@ def uri(  # as the fields of the facts
         first_linked_ms=None if linked is None else at(linked),
         fetches=fetches,
         cluster=cluster and f"https://{domain}/{cluster}",
+        original=cluster and f"https://{domain}/{cluster}",
         claims=claims,
         pagerank=pagerank,
     )

@@ -21,7 +21,7 @@ divided by |A| (Broder, "On the resemblance and containment of documents", 1997)
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
@@ -36,7 +36,12 @@ RELATED: Final = 0.7  # below it, documents are not duplicates in any sense
 # band; beyond this limit some pairs are missed.
 MAX_COMPARED: Final = 256
 
-_BAND: Final = BINS // N_BANDS
+_BYTES: Final = 2  # of one of the minima
+_BANDS: Final = [
+    slice(n, n + _BYTES * BINS // N_BANDS)
+    for n in range(0, _BYTES * BINS, _BYTES * BINS // N_BANDS)
+]
+_PAIRS: Final = [slice(n, n + 2 * _BYTES) for n in range(0, _BYTES * BINS, _BYTES)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,43 +95,47 @@ def find_related(
     for each in prints:
         if each.sketch:
             urls.setdefault(each.sketch, []).append(each.url)
-    minima = {sketch: _minima_of(sketch) for sketch in urls}
+    sketches = list(urls)
     queried = [
-        sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
+        number
+        for number, sketch in enumerate(sketches)
+        if any(map(wanted.__contains__, urls[sketch]))
     ]
-    related: dict[Sketch, set[Sketch]] = {sketch: set() for sketch in queried}
-    for band in _bands():
-        buckets = _buckets(minima, {minima[sketch][band] for sketch in queried}, band)
-        for sketch in queried:
-            for other in buckets[minima[sketch][band]] - related[sketch]:
-                if sketch.resemblance(other) >= RELATED:
-                    related[sketch].add(other)
-    for sketch in queried:
+    minima = [sketch.minima() for sketch in sketches]
+    for number, candidates in _candidates(minima, queried, _BANDS):
+        sketch = sketches[number]
+        related = [
+            each
+            for each in map(sketches.__getitem__, candidates)
+            if sketch.resemblance(each) >= RELATED
+        ]
         for url in filter(wanted.__contains__, urls[sketch]):
-            yield url, chain.from_iterable(urls[each] for each in related[sketch])
+            yield url, chain.from_iterable(urls[each] for each in related)
 
 
-def _minima_of(sketch: Sketch) -> bytes:
-    """Return the minima of a sketch, two bytes for each."""
-    return array("H", sketch.minima()).tobytes()
+def _candidates(
+    minima: Sequence[bytes], queried: Sequence[int], runs: Iterable[slice]
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the numbers queried, each with those of documents with a run in common.
 
+    Of the documents with one run, the first `MAX_COMPARED` are found.
 
-def _bands() -> Iterator[slice]:
-    """Yield the places of each band in the bytes of minima."""
-    for begin in range(0, 2 * BINS, 2 * _BAND):
-        yield slice(begin, begin + 2 * _BAND)
-
-
-def _buckets(
-    minima: Mapping[Sketch, bytes], wanted: Iterable[bytes], band: slice
-) -> dict[bytes, set[Sketch]]:
-    """Return the first sketches of each band, up to a maximum."""
-    buckets: dict[bytes, set[Sketch]] = {each: set() for each in wanted}
-    for sketch, each in minima.items():
-        bucket = buckets.get(each[band])
-        if bucket is not None and len(bucket) < MAX_COMPARED:
-            bucket.add(sketch)
-    return buckets
+    Args:
+        minima: of all documents.
+        queried: numbers of documents.
+        runs: places in the minima.
+    """
+    candidates: list[set[int]] = [set() for _ in queried]
+    for run in runs:
+        buckets: dict[bytes, list[int]] = {minima[each][run]: [] for each in queried}
+        for number, each in enumerate(minima):
+            bucket = buckets.get(each[run])
+            if bucket is not None and len(bucket) < MAX_COMPARED:
+                bucket.append(number)
+        for number, found in zip(queried, candidates, strict=True):
+            found.update(buckets[minima[number][run]])
+    for number, found in zip(queried, candidates, strict=True):
+        yield number, sorted(found)
 
 
 class _Clusters:
@@ -150,15 +159,15 @@ class _Clusters:
 
     def join_near_duplicates(self) -> None:
         """Join documents with similar sketches."""
-        minima = {sketch: _minima_of(sketch) for sketch in self._sketches}
-        for band in _bands():
-            self._join_band(minima, band)
+        found = [(x, x.minima(), place) for x, place in self._sketches.items()]
+        for band in _BANDS:
+            self._join_band((minima[band], x, place) for x, minima, place in found)
 
-    def _join_band(self, minima: Mapping[Sketch, bytes], band: slice) -> None:
+    def _join_band(self, found: Iterable[tuple[bytes, Sketch, int]]) -> None:
         """Compare and join documents that have one band in common."""
         buckets: dict[bytes, list[tuple[Sketch, int]]] = {}
-        for sketch, place in self._sketches.items():
-            bucket = buckets.setdefault(minima[sketch][band], [])
+        for band, sketch, place in found:
+            bucket = buckets.setdefault(band, [])
             for known, known_place in bucket:
                 if self._root(place) == self._root(known_place):
                     continue
@@ -281,24 +290,13 @@ def find_containers(
         wanted: the URLs to examine.
     """
     known = [(x, x.sketch.minima()) for x in prints if x.sketch and x.n_shingles]
-    queried = [(x, minima) for x, minima in known if x.url in wanted]
+    queried = [n for n, (each, _) in enumerate(known) if each.url in wanted]
     if not queried:
         return
-    candidates: list[set[int]] = [set() for _ in queried]
-    for first in range(BINS):
-        second = (first + 1) % BINS
-        buckets: dict[tuple[int, int], list[int]] = {
-            (own[first], own[second]): [] for _, own in queried
-        }
-        for number, (_, minima) in enumerate(known):
-            bucket = buckets.get((minima[first], minima[second]))
-            if bucket is not None and len(bucket) < MAX_COMPARED:
-                bucket.append(number)
-        for (_, own), found in zip(queried, candidates, strict=True):
-            found.update(buckets[own[first], own[second]])
-    for (each, _), found in zip(queried, candidates, strict=True):
-        for number in sorted(found):
-            other = known[number][0]
+    minima = [each + each[:_BYTES] for _, each in known]
+    for number, candidates in _candidates(minima, queried, _PAIRS):
+        each = known[number][0]
+        for other, _ in map(known.__getitem__, candidates):
             if (share := _share(each, other)) > 0:
                 yield each.url, other.url, share
 

@@ -33,7 +33,7 @@ _HASH_CHARS: Final = 32
 _NUMBER_CHARS: Final = 8
 _MARK: Final = 0xFFFF_FFFF_FFFF_FFFF  # fingerprints are signed
 _STEP: Final = BINS // N_BANDS
-_DIGITS: Final = 3  # of a minimum
+_DIGITS: Final = 4  # of a minimum
 _SLOT: Final = _NUMBER_CHARS + BINS
 _CACHED: Final = 10_000  # sketches
 _TEXT, _CONTENT, _URL = b"t", b"c", b"u"
@@ -134,7 +134,7 @@ class SpilledClusters:
             return
         slot = self._sketches.n_bytes // _SLOT
         self._sketches.add(f"{number:08x}{text}".ljust(_SLOT).encode())
-        digits = "".join([f"{x:03x}" for x in sketch.minima()])
+        digits = sketch.minima().hex()
         digits += digits[: WINDOW * _DIGITS]
         for window in range(N_BANDS):
             begin = window * _STEP * _DIGITS

@@ -118,20 +118,24 @@ def with_clusters(
     known = contents or {}
     of_url = {each.url: each for each in facts if each.is_crawled}
     prints = [_print(each, known, of_url) for each in of_url.values()]
-    representatives: dict[str, str] = {}
+    representatives: dict[str, tuple[str, str]] = {}
     for cluster in find_clusters(prints):
         chosen = _choose([of_url[url] for url in cluster], known)
-        representatives |= dict.fromkeys(cluster, chosen)
+        end = of_url[chosen].redirects_to
+        original = end if end in cluster else chosen
+        representatives |= dict.fromkeys(cluster, (chosen, original))
     texts = [_few_words(each, known) for each in facts]
     same = Counter(texts)
     clustered = [
         replace(
             each,
-            cluster=representatives.get(each.url, ""),
+            cluster=cluster,
+            original=original,
             is_error_page=each.is_error_page
             or (text is not None and same[text] >= LEAST_EQUAL),
         )
         for each, text in zip(facts, texts, strict=True)
+        for cluster, original in (representatives.get(each.url, ("", "")),)
     ]
     copies = _Copies(clustered, prints, known)
     for each in clustered:

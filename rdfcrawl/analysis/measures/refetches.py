@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 N_LATEST: Final = 200  # latest intervals of a site, to judge its lastmod values
 _DAY_MS: Final = 24 * 3600 * 1000
+_READ_MS: Final = attrgetter("read_ms")
 
 
 class FetchInterval(NamedTuple):
@@ -31,6 +33,8 @@ class FetchInterval(NamedTuple):
         is_claimed: sitemaps claimed a change by the end of the interval.
         changed_ms: time of the change: `Last-Modified` if it lies in the interval, else
             the middle; None if there was no change.
+        modified_ms: `Last-Modified` of a change, if it lies in the interval.
+        claimed_ms: when sitemaps claimed changes in the interval.
     """
 
     begin_ms: int
@@ -40,6 +44,8 @@ class FetchInterval(NamedTuple):
     changed_ms: float | None
     statements_changed: bool = False
     is_dated: bool = False
+    modified_ms: int | None = None
+    claimed_ms: tuple[int, ...] = ()
 
 
 def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
@@ -79,27 +85,45 @@ def _interval(
     statements_changed: bool,
 ) -> FetchInterval:
     begin, end, modified = last.started_ms, fetch.started_ms, fetch.modified_ms
-    changed_ms: float | None = None
-    if content_changed:
-        is_within = modified is not None and begin < modified <= end
-        changed_ms = modified if is_within else (begin + end) / 2
-    stated = stated_lastmod(facts, end)
-    is_claimed = has_claim(stated, before=stated_lastmod(facts, begin), since_ms=begin)
-    is_dated = stated is not None
+    if not content_changed or modified is None or not begin < modified <= end:
+        modified = None
+    middle = (begin + end) / 2
+    changed_ms = middle if content_changed and modified is None else modified
+    claimed = claimed_times(facts, begin, end)
+    is_dated = bool(facts.claims) and stated_lastmod(facts, end) is not None
     return FetchInterval(
-        begin,
-        end,
-        content_changed,
-        is_claimed,
-        changed_ms,
-        statements_changed,
-        is_dated,
+        *(begin, end, content_changed, bool(claimed), changed_ms),
+        *(statements_changed, is_dated, modified, claimed),
     )
+
+
+def claimed_times(facts: UriFacts, begin_ms: int, end_ms: int) -> tuple[int, ...]:
+    """Return when sitemaps claimed changes since a fetch, in readings until a time.
+
+    The time of a claim is its lastmod if it lies between the fetch and the reading,
+    else that of the reading.
+    """
+    claims = facts.claims
+    if not claims:
+        return ()
+    first, last = (bisect_right(claims, ms, key=_READ_MS) for ms in (begin_ms, end_ms))
+    stated = claims[last - 1].lastmod_ms if last else None
+    before = claims[first - 1].lastmod_ms if first else None
+    if stated is None or not has_claim(stated, before=before, since_ms=begin_ms):
+        return ()
+    dated = [
+        (each.lastmod_ms, each.read_ms)
+        for each in claims[first:last]
+        if each.lastmod_ms is not None
+    ]
+    if not dated:  # it was read before the fetch, and lies after it
+        return (min(stated, end_ms),)
+    return tuple(ms if begin_ms < ms <= read_ms else read_ms for ms, read_ms in dated)
 
 
 def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
     """Return the lastmod of a URL that sitemaps stated at a time, if any."""
-    place = bisect_right(facts.claims, time_ms, key=lambda claim: claim.read_ms)
+    place = bisect_right(facts.claims, time_ms, key=_READ_MS)
     return facts.claims[place - 1].lastmod_ms if place else None
 
 

@@ -129,9 +129,11 @@ class UriFacts:
         domain: registered domain, or another unit of the measures.
         first_linked_ms: start of the first fetch of a page that links to the URL;
             seeds are linked from their first request on.
+        linked_by: the first page that links to it; empty if unknown.
         is_led_to: it was requested because of a document other than a sitemap.
         listings: one for each sitemap that ever listed the URL, sorted by sitemap.
         claims: stated `lastmod` values, oldest first; each differs from the previous.
+        is_dropped: sitemaps listed it, and none does any more.
         dated_by: the sitemap that stated the greatest `lastmod` last; empty if none.
         fetches: oldest first. If only the latest are kept, the first fetch and the
             first change are unknown; all else is correct.
@@ -139,6 +141,8 @@ class UriFacts:
             not.
         cluster: representative of the duplicates of this URL, which may be the URL
             itself; empty if there are none.
+        original: the page with the content of its cluster: the representative, or the
+            page to which that is redirected; empty if there is no cluster.
         redirects_to: final target of its redirects, if elsewhere.
         copies: for missed content: URLs in other clusters with the same content; see
             `domain_clusters.with_clusters`.
@@ -146,6 +150,7 @@ class UriFacts:
         n_words: of a page of many links; otherwise 0.
         n_linked_words: of these, within links.
         is_error_page: its page says that there is no such page.
+        is_noindex: its publisher does not want it in search engines.
         containment: for missed content: greatest share of its shingles that a longer
             page contains; see `domain_clusters.with_clusters`.
         pagerank: None if the URL is no node of the graph.
@@ -154,19 +159,23 @@ class UriFacts:
     domain: str
     url: str
     first_linked_ms: int | None = None
+    linked_by: str = ""
     is_led_to: bool = False
     listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
+    is_dropped: bool = False
     dated_by: str = ""
     fetches: tuple[UriFetch, ...] = ()
     refusal: str = ""
     cluster: str = ""
+    original: str = ""
     redirects_to: str = ""
     copies: tuple[str, ...] = ()
     n_images: int = 0
     n_words: int = 0
     n_linked_words: int = 0
     is_error_page: bool = False
+    is_noindex: bool = False
     containment: float = 0.0
     pagerank: float | None = None
 
@@ -179,6 +188,11 @@ class UriFacts:
     def is_listed(self) -> bool:
         """Whether the URL is in Seen_S: a sitemap lists it, or once did."""
         return bool(self.listings)
+
+    @property
+    def is_still_listed(self) -> bool:
+        """Whether a sitemap lists the URL now."""
+        return self.is_listed and not self.is_dropped
 
     @property
     def is_linked(self) -> bool:
@@ -218,6 +232,15 @@ class UriFacts:
         Section 5.1.2 counts redirects with the missed content.
         """
         return not self.is_representative and not self.is_redirect
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether another page should be listed instead of this one; no redirects.
+
+        The target of a redirect is no copy of the URL that is redirected, even if that
+        represents both.
+        """
+        return self.original not in ("", self.url) and not self.is_redirect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

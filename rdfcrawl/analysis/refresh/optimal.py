@@ -86,14 +86,11 @@ def rate_of(facts: UriFacts) -> float:
     return estimate_rate(n_intervals + 1, n_changes + expected, mean_ms)
 
 
-def stated_rate(facts: UriFacts) -> float:
-    """Return the rate by `changefreq`, the greatest of several sitemaps.
-
-    The default is monthly.
-    """
+def stated_rate(facts: UriFacts, default: float = UNSTATED_RATE) -> float:
+    """Return the rate by `changefreq`, the greatest of several sitemaps."""
     stated = (STATED_RATES.get(each.changefreq) for each in facts.listings)
     known = [rate for rate in stated if rate is not None]
-    return max(known, default=UNSTATED_RATE)
+    return max(known, default=default)
 
 
 EXPLORATION: Final = 0.05  # of a budget, for pages that are given up otherwise

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.report.content import shorten
 from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
@@ -21,15 +22,7 @@ _MAX_HOSTS: Final = 100_000  # counted separately
 _MAX_NAMES: Final = 1000  # of formats and reasons
 _OTHERS: Final = "(others)"
 MAX_EXAMPLES: Final = 3  # of a fault
-MAX_TEXT_CHARS: Final = 200  # of text from the web
 
-# A line about an activity, or about a node of one. A term is an IRI, or a literal with
-# escaped quotes.
-_LINE: Final = re.compile(
-    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <([^>\n]*)>"
-    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))',
-    re.MULTILINE,
-)
 _FACTS: Final = {
     predicate.encode(): name
     for predicate, name in (
@@ -45,6 +38,14 @@ _FACTS: Final = {
         (f"{RC}detail", "detail"),
     )
 }
+
+# A line about an activity, or about a node of one. A term is an IRI, or a literal with
+# escaped quotes.
+_LINE: Final = re.compile(
+    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <(%b)>"
+    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))' % b"|".join(map(re.escape, _FACTS)),
+    re.MULTILINE,
+)
 
 
 class FaultExample(NamedTuple):
@@ -241,9 +242,7 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
     current, facts, faults = b"", dict[str, str](), list[list[str]]()
     for block in blocks:
         for activity, part, predicate, iri, literal in _LINE.findall(block):
-            name = _FACTS.get(predicate)
-            if name is None:
-                continue
+            name = _FACTS[predicate]
             if activity != current:
                 yield CrawlActivity(facts, faults)
                 current, facts, faults = activity, {}, []
@@ -260,12 +259,3 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
 def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:
     is_known = name in counts or len(counts) < _MAX_NAMES
     counts[name if is_known else _OTHERS] += number
-
-
-def shorten(text: str) -> str:
-    """Truncate a text to `MAX_TEXT_CHARS`.
-
-    >>> shorten("a" * 300)[-3:]
-    'aa…'
-    """
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"

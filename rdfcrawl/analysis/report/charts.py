@@ -12,12 +12,14 @@ from itertools import chain
 from math import ceil, floor, log10, sqrt
 from typing import Final, NamedTuple
 
+from rdfcrawl.analysis.report.chart_names import ChartBox, NamedDot, place_names
 from rdfcrawl.analysis.report.content import (
     AxisScale,
     ChartAxis,
     ChartKind,
     ChartPoint,
     ReportFigure,
+    axis_value,
     day_text,
     escape,
     number,
@@ -27,6 +29,7 @@ _MOST_TICKS: Final = 6
 _DAY_TICKS: Final = 4
 _NICE: Final = (1, 2, 2.5, 5, 10)
 _SHARES: Final = (0, 0.25, 0.5, 0.75, 1)
+_LOGARITHMIC: Final = frozenset({AxisScale.LOG, AxisScale.LOG_SHARE})
 
 
 class AxisTick(NamedTuple):
@@ -43,11 +46,13 @@ class ChartScale:
     Attributes:
         least: value at the start of the axis; its logarithm on a logarithmic axis.
         most: value at the end, likewise.
+        has_zero: the start of a logarithmic axis stands for 0.
     """
 
     axis: ChartAxis
     least: float
     most: float
+    has_zero: bool = False
 
     @classmethod
     def of(cls, axis: ChartAxis, values: Iterable[float]) -> ChartScale:
@@ -62,6 +67,10 @@ class ChartScale:
                 logs = [log10(value) for value in found if value > 0] or [0.0]
                 least = floor(min(logs))
                 return cls(axis, least, max(*map(ceil, logs), least + 1))
+            case AxisScale.LOG_SHARE:
+                logs = [floor(log10(value)) for value in found if value > 0]
+                has_zero = min(found) <= 0
+                return cls(axis, min([-1, *logs]) - has_zero, 0, has_zero)
             case AxisScale.DAY:
                 least = floor(min(found))
                 return cls(axis, least, max(*found, least + 1))
@@ -71,7 +80,7 @@ class ChartScale:
 
     def place(self, value: float) -> float:
         """Return the place of a value."""
-        if self.axis.scale is AxisScale.LOG:
+        if self.axis.scale in _LOGARITHMIC:
             value = log10(value) if value > 0 else self.least
         return (value - self.least) / (self.most - self.least)
 
@@ -85,8 +94,9 @@ class ChartScale:
                 place = (value + 0.5) / self.most
             elif self.axis.scale is AxisScale.DAY:
                 label = day_text(value)
-            elif self.axis.scale is AxisScale.LOG:
-                label = number(10**value)
+            elif self.axis.scale in _LOGARITHMIC:
+                is_zero = self.has_zero and value == self.least
+                label = "0" if is_zero else number(10**value)
             yield AxisTick(place, label)
 
     def _tick_values(self) -> Iterator[float]:
@@ -98,6 +108,10 @@ class ChartScale:
             case AxisScale.LOG:
                 exponents = range(floor(self.least), floor(self.most) + 1)
                 yield from exponents[:: -(-len(exponents) // _MOST_TICKS)]
+            case AxisScale.LOG_SHARE:
+                exponents = range(0, floor(self.least) + self.has_zero - 1, -1)
+                yield from exponents[:: -(-len(exponents) // _MOST_TICKS)]
+                yield from [self.least] * self.has_zero
             case AxisScale.DAY:
                 days = max(1, ceil((self.most - self.least) / _DAY_TICKS))
                 yield from range(ceil(self.least), floor(self.most) + 1, days)
@@ -224,18 +238,24 @@ def _axes(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
 
 
 def _dots(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
-    """Yield the dots, the largest first, so that no dot hides another."""
+    """Yield the dots, the largest first, so that no dot hides another, and names."""
     points = list(chain.from_iterable(each.points for each in figure.series))
     most = max(point.weight for point in points)
+    dots = []
     for point in sorted(points, key=lambda each: -each.weight):
         x, y = scales.at(point.x, point.y)
         share = sqrt(point.weight / most) if most else 0
         radius = _LEAST_RADIUS + share * (_MOST_RADIUS - _LEAST_RADIUS)
+        dots.append(NamedDot(x, y, radius, point.name))
         yield (
             f'<circle class="s0" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"'
             f' fill-opacity="{0.35 + 0.5 * share:.2f}">'
             f"<title>{escape(_mark_text(figure, point))}</title></circle>"
         )
+    for each in place_names(dots, ChartBox(_LEFT, _TOP - 20, _WIDTH, _BOTTOM)):
+        if each.is_far:
+            yield _line("axis", each.dot.x, each.dot.y, each.x, each.y - 4)
+        yield _words(each.x, each.y, each.text, each.anchor, "name")
 
 
 def _columns(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
@@ -259,6 +279,8 @@ def _columns(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
 def _mark_text(figure: ReportFigure, point: ChartPoint) -> str:
     """Return the values of a mark as text."""
     text = f"{_value(figure.x, point.x)}, {_value(figure.y, point.y)}"
+    if point.name:
+        text = f"{point.name}: {text}"
     if figure.kind is ChartKind.COLUMNS:
         return text
     if point.n > 1 and point.n != point.weight:
@@ -270,11 +292,8 @@ def _mark_text(figure: ReportFigure, point: ChartPoint) -> str:
 
 
 def _value(axis: ChartAxis, value: float) -> str:
-    if axis.scale is AxisScale.DAY:
-        return day_text(value)
-    if axis.scale is AxisScale.NAMES:
-        return axis.names[int(value)]
-    return number(value)
+    found = axis_value(axis, value)
+    return found if isinstance(found, str) else number(found)
 
 
 def _legend(figure: ReportFigure) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
@@ -35,6 +35,7 @@ class AxisScale(StrEnum):
     LOG = "log"
     DAY = "day"  # days since 1970
     SHARE = "share"  # from 0 to 1
+    LOG_SHARE = "log-share"  # logarithmic, up to 1
     NAMES = "names"  # a place for each, counted from 0
 
 
@@ -63,12 +64,14 @@ class ChartPoint(NamedTuple):
     Attributes:
         weight: size and shade of a dot; width of a column on the axis.
         n: number of items that the mark represents.
+        name: of the item, if it is a single one.
     """
 
     x: float
     y: float
     weight: float = 1
     n: int = 1
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ class ReportTable:
         key: identifier in files and links.
         n_left_out: number of omitted rows.
         why_empty: reason for an empty table.
+        iter_all: reads all rows, if `rows` are only the first ones.
     """
 
     key: str
@@ -125,11 +129,17 @@ class ReportTable:
     rows: tuple[ReportRow, ...] = ()
     n_left_out: int = 0
     why_empty: str = ""
+    iter_all: Callable[[], Iterable[ReportRow]] | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there are no rows."""
         return not self.rows
+
+    @property
+    def all_rows(self) -> Iterable[ReportRow]:
+        """All known rows, which may be many."""
+        return self.rows if self.iter_all is None else self.iter_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,53 +183,62 @@ class PointCloud:
     """Points of a scatter plot, in order of insertion, or merged into cells.
 
     Memory: `MAX_DOTS` points, and one entry for each cell that is not empty: at most
-    410 for each power of ten of a logarithmic axis.
+    410 for each power of ten of a logarithmic x, or 100 if both are logarithmic.
 
     Args:
-        x: scale of x, `SHARE` or `LOG`; y is a share.
+        x: scale of x, `SHARE` or `LOG`.
+        y: scale of y, `SHARE` or `LOG_SHARE`.
     """
 
     x: AxisScale
+    y: AxisScale = AxisScale.SHARE
     n_points: int = 0
     _points: list[ChartPoint] = field(default_factory=list)
     _n: Counter[tuple[int, int]] = field(default_factory=Counter)
     _weights: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    def add(self, x: float, y: float, weight: int) -> None:
+    def add(self, x: float, y: float, weight: int, name: str = "") -> None:
         """Add a point; on a logarithmic axis, points with x = 0 are ignored."""
         if self.x is AxisScale.LOG and x <= 0:
             return
         self.n_points += 1
         if self.n_points <= MAX_DOTS:
-            self._points.append(ChartPoint(x, y, weight))
-        cell = self._column(x), floor(y * _CELLS)
+            self._points.append(ChartPoint(x, y, weight, 1, name))
+        cell = _cell(self.x, x), _cell(self.y, y)
         self._n[cell] += 1
         self._weights[cell] += weight
-
-    def _column(self, x: float) -> int:
-        if self.x is AxisScale.LOG:
-            return floor(log10(x) * _DECADE_CELLS)
-        return floor(x * _CELLS)
 
     def marks(self) -> tuple[ChartPoint, ...]:
         """Return the points, or the centres of cells if there are too many."""
         if self.n_points <= MAX_DOTS:
             return tuple(self._points)
         return tuple(
-            ChartPoint(self._middle(column), _middle(row), self._weights[cell], n)
+            ChartPoint(
+                _middle(self.x, column), _middle(self.y, row), self._weights[cell], n
+            )
             for cell, n in sorted(self._n.items())
             for column, row in (cell,)
         )
 
-    def _middle(self, column: int) -> float:
-        if self.x is AxisScale.LOG:
-            return float(10 ** ((column + 0.5) / _DECADE_CELLS))
-        return _middle(column)
+
+_ZERO_CELL: Final = -1_000_000  # of a logarithmic axis
 
 
-def _middle(cell: int) -> float:
-    """Return the centre of a cell of shares; the value 1 has a separate cell."""
-    return min((cell + 0.5) / _CELLS, 1.0)
+def _cell(scale: AxisScale, value: float) -> int:
+    """Return the cell of a value; the values 0 and 1 have separate cells."""
+    if scale is AxisScale.SHARE:
+        return floor(value * _CELLS)
+    return floor(log10(value) * _DECADE_CELLS) if value > 0 else _ZERO_CELL
+
+
+def _middle(scale: AxisScale, cell: int) -> float:
+    """Return the centre of a cell; a share is at most 1."""
+    if scale is AxisScale.SHARE:
+        return min((cell + 0.5) / _CELLS, 1.0)
+    if cell == _ZERO_CELL:
+        return 0.0
+    found = float(10 ** ((cell + 0.5) / _DECADE_CELLS))
+    return found if scale is AxisScale.LOG else min(found, 1.0)
 
 
 def days_of_bin(days: Iterable[int]) -> int:
@@ -260,6 +279,18 @@ def day_dots(counts: Mapping[tuple[int, int], int]) -> tuple[ChartPoint, ...]:
         ChartPoint(x * width + middle, y * width + middle, n, n)
         for (x, y), n in sorted(dots.items())
     )
+
+
+MAX_TEXT_CHARS: Final = 200  # of text from the web
+
+
+def shorten(text: str) -> str:
+    """Truncate a text to `MAX_TEXT_CHARS`.
+
+    >>> shorten("a" * 300)[-3:]
+    'aa…'
+    """
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
 
 
 UNDEFINED: Final = "-"
@@ -304,6 +335,24 @@ def number(value: float | None) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def axis_value(axis: ChartAxis, value: float) -> float | str:
+    """Return a value of an axis as it is read: days as dates, places as names."""
+    if axis.scale is AxisScale.DAY:
+        return day_text(value)
+    return axis.names[int(value)] if axis.scale is AxisScale.NAMES else value
+
+
+def time_text(time_ms: int) -> str:
+    """Return a Unix time as date and time of day, in UTC.
+
+    >>> time_text(1_768_867_203_500)
+    '2026-01-20T00:00:03Z'
+    """
+    day, secs = divmod(time_ms // 1000, 86_400)
+    minutes = secs // 60
+    return f"{day_text(day)}T{minutes // 60:02}:{minutes % 60:02}:{secs % 60:02}Z"
 
 
 def day_text(day: float) -> str:

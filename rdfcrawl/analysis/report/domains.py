@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.coverage import (
+    SAMPLE_SIZE,
     CoverageCount,
     CoverageSummary,
     DomainCensus,
@@ -24,7 +25,7 @@ from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
 )
-from rdfcrawl.analysis.measures.listed import ListedCount
+from rdfcrawl.analysis.measures.listed import ListedCount, outcome_of
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -37,6 +38,7 @@ from rdfcrawl.analysis.measures.refetches import (
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
+from rdfcrawl.analysis.report.url_lists import DomainLists, RowBlock, UrlLists
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
 
@@ -77,11 +79,13 @@ class DomainMeasures(NamedTuple):
     Attributes:
         usage: of its sitemaps.
         sample: of the content that its sitemaps miss.
+        rows: of its lists of URLs.
     """
 
     summary: DomainSummary
     usage: UsageCount
     sample: list[UriFacts]
+    rows: list[RowBlock]
 
 
 class DomainReading:
@@ -103,6 +107,7 @@ class DomainReading:
         self._usage = UsageCount()
         self._listed = ListedCount()
         self._sample: list[UriFacts] = []
+        self._lists = DomainLists()
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
@@ -112,15 +117,18 @@ class DomainReading:
             self._coverage.add(facts)
             self._first_seen.add(facts)
             self._usage.add_uri(facts)
-            self._listed.add(facts)
-            for interval in iter_intervals(facts):
+            outcome = outcome_of(facts)
+            self._listed.add(facts, outcome)
+            found = list(iter_intervals(facts))
+            self._lists.add(facts, outcome, found)
+            intervals += found
+            for interval in found:
                 self._copies.add(interval)
-                intervals.append(interval)
                 groups.setdefault(group_of(facts, interval), []).append(interval)
         self._latest = _latest(self._latest, intervals)
-        for name, found in groups.items():
+        for name, some_of in groups.items():
             if name in self._groups or len(self._groups) < MAX_ROWS:
-                self._groups[name] = _latest(self._groups.get(name, []), found)
+                self._groups[name] = _latest(self._groups.get(name, []), some_of)
         self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
@@ -140,7 +148,7 @@ class DomainReading:
             describe_habits(sitemaps),
             self._listed,
         )
-        return DomainMeasures(summary, self._usage, self._sample)
+        return DomainMeasures(summary, self._usage, self._sample, self._lists.blocks())
 
 
 def _latest(
@@ -167,9 +175,11 @@ class SiteFigures:
 
     Attributes:
         missed: table 2, of a sample over all domains.
+        lists: of URLs; None: they are not kept.
     """
 
     period: SamplingPeriod = ALL_TIMES
+    lists: UrlLists | None = None
     n_domains: int = 0
     both: StateSizes = field(default_factory=StateSizes)
     listed: StateSizes = field(default_factory=StateSizes)
@@ -184,7 +194,7 @@ class SiteFigures:
     summary: CoverageSummary = field(default_factory=CoverageSummary)
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
-            "figure-3": PointCloud(AxisScale.LOG),
+            "figure-3": PointCloud(AxisScale.LOG, AxisScale.LOG_SHARE),
             "figure-4": PointCloud(AxisScale.SHARE),
             "figure-5a": PointCloud(AxisScale.LOG),
             "figure-5b": PointCloud(AxisScale.SHARE),
@@ -201,9 +211,13 @@ class SiteFigures:
         """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
+        if self.lists is not None:
+            self.lists.add(measures.rows)
         self.outcomes.add_all(domain.listed)
         self.first_seen.add_all(domain.first_seen)
-        self._sample = sample_missed(chain(self._sample, measures.sample))
+        self._sample += measures.sample
+        if len(self._sample) >= 2 * SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
         found = domain.coverage
         self.n_domains += 1
         self.both = add_fields(self.both, found.both)
@@ -233,7 +247,7 @@ class SiteFigures:
             ("figure-5b", unique, indexed),
         ):
             if x is not None and y is not None:
-                self.clouds[key].add(x, y, size)
+                self.clouds[key].add(x, y, size, found.domain)
 
     @property
     def total(self) -> DomainCoverage:
@@ -256,7 +270,9 @@ class SiteFigures:
     @property
     def missed(self) -> Counter[MissedClass]:
         """Table 2: URLs of the sample by class, as far as facts allow."""
-        return Counter(classify_missed(each) for each in self._sample)
+        if len(self._sample) > SAMPLE_SIZE:
+            self._sample = sample_missed(self._sample)
+        return Counter(map(classify_missed, self._sample))
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
         """Return one row of table 2."""
@@ -264,9 +280,13 @@ class SiteFigures:
         return MeasuredRatio(missed[name], missed.total())
 
 
-def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigures:
+def gather(
+    domains: Iterable[DomainFacts],
+    period: SamplingPeriod,
+    lists: UrlLists | None = None,
+) -> SiteFigures:
     """Return the figures of some domains; each domain must occur once."""
-    found = SiteFigures(period, first_seen=FirstSeenCount(period))
+    found = SiteFigures(period, lists, first_seen=FirstSeenCount(period))
     for facts in domains:
         found.read(facts)
     return found

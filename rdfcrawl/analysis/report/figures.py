@@ -27,6 +27,7 @@ _COVERAGE: Final = ChartAxis("share of crawled URLs in sitemaps", AxisScale.SHAR
 _UNIQUE: Final = ChartAxis("share of distinct pages in sitemaps", AxisScale.SHARE)
 _INDEXED: Final = ChartAxis("share of useful pages in sitemaps", AxisScale.SHARE)
 _RANKED: Final = ChartAxis("share of PageRank in sitemaps", AxisScale.SHARE)
+_UNIQUE_LOG: Final = ChartAxis(_UNIQUE.label, AxisScale.LOG_SHARE)
 _SIZE: Final = ChartAxis("URLs seen of the site", AxisScale.LOG)
 # Key, title, axes, explanation.
 _CLOUDS: Final = (
@@ -34,11 +35,12 @@ _CLOUDS: Final = (
         "figure-3",
         "Figure 3: size of sites and coverage of their sitemaps",
         _SIZE,
-        _UNIQUE,
+        _UNIQUE_LOG,
         (
             "Each dot is a site: the further right, the more URLs it has; the"
             " higher, the more of its distinct pages its sitemaps list. If size does"
-            " not matter, dots are as high on the left as on the right."
+            " not matter, dots are as high on the left as on the right. Both axes are"
+            " logarithmic; a share of 0 is at the bottom."
         ),
     ),
     (
@@ -96,7 +98,7 @@ def _cloud_figure(  # a row of the table above
     cloud = sites.clouds[key]
     sentence += (
         " The larger a dot, the more URLs its site has; where dots lie on one another,"
-        " the colour is stronger."
+        " the colour is stronger. Names are those of the largest sites."
     )
     if cloud.n_points > MAX_DOTS:
         shown = counted(cloud.n_points, "site")

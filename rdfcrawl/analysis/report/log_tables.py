@@ -16,13 +16,13 @@ from rdfcrawl.analysis.report.activities import (
     ActivityCounts,
     FaultExample,
     HostActivity,
-    shorten,
 )
 from rdfcrawl.analysis.report.content import (
     MAX_ROWS,
     ReportRow,
     ReportSection,
     ReportTable,
+    shorten,
 )
 from rdfcrawl.analysis.verifications import NUMBERS, VerifiedSource
 

@@ -23,10 +23,6 @@ from rdfcrawl.analysis.report.figures import (
     make_discovery_figures,
     make_growth_figures,
 )
-from rdfcrawl.analysis.report.listed_tables import (
-    make_outcome_of_listed_table,
-    make_vain_table,
-)
 from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
     iter_quota_entries,
@@ -56,11 +52,13 @@ from rdfcrawl.analysis.report.site_tables import (
     make_habit_table,
     make_lastmod_table,
     make_missed_table,
+    make_outcome_of_listed_table,
     make_ping_table,
     make_size_table,
     make_summary_table,
     make_usage_table,
 )
+from rdfcrawl.analysis.report.url_lists import UrlLists
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
@@ -91,6 +89,7 @@ def make_report(
             ),
         ),
         _coverage_section(sites),
+        *_list_sections(sites),
         ReportSection(
             "freshness",
             "First sightings, and freshness of copies",
@@ -142,12 +141,27 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_census_table(sites),
             make_missed_table(sites),
             make_outcome_of_listed_table(sites),
-            make_vain_table(sites),
         ),
     )
 
 
-def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
+def _list_sections(sites: SiteFigures) -> Iterator[ReportSection]:
+    if sites.lists is not None:
+        yield ReportSection(
+            "lists",
+            "Lists of URLs",
+            "The URLs behind the numbers. A list shows the first ones; its CSV file has"
+            " all. Listed URLs come first. Times are in UTC.",
+            tuple(sites.lists.tables()),
+        )
+
+
+def report_crawl(
+    root: Path,
+    site: str | None = None,
+    begin_ms: int = 0,
+    spills: SpillFolder | None = None,
+) -> CrawlReport:
     """Return the report of a crawl; its URL database and ranks must be up to date.
 
     Args:
@@ -155,17 +169,23 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         site: registered domain to report; None: all.
         begin_ms: start of the period for first sightings and requests; all other
             figures cover all times.
+        spills: keeps the lists of URLs as long as the report is used; None: it has no
+            lists.
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
         OSError: a disk is full, or cannot be read.
     """
-    with UrlDatabase(root) as database:
+    with UrlDatabase(root) as database, SpillFolder(root) as scratch:
+        search = MirrorSearch(database, open_ranks(root), scratch)
+        records = search.reading(database.records())
         reader = FactReader(database, open_ranks(root))
-        domains = group_by_domain(reader.uris(), reader.sitemaps())
-        wanted = (each for each in domains if site in (None, each.domain))
-        sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
-        mirrors = _mirrors_of(root, database, site)
+        uris = reader.uris(x for x in records if site in (None, x.domain))
+        sitemaps = (x for x in reader.sitemaps() if site in (None, x.domain))
+        domains = group_by_domain(uris, sitemaps)
+        lists = None if spills is None else UrlLists(spills)
+        sites = gather(domains, SamplingPeriod(begin_ms=begin_ms), lists)
+        mirrors = mirror_section(search, site)
         stores = stored_once(root) if site is None else ()
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
@@ -214,16 +234,11 @@ def with_crawl_sections(
     """
     with UrlDatabase(root) as database:
         same = same_content_section(database, None, stores)
-        found = _mirrors_of(root, database), same, quota_section(quotas)
+        with SpillFolder(root) as spills:
+            search = MirrorSearch(database, open_ranks(root), spills)
+            found = mirror_section(search), same, quota_section(quotas)
     more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
-
-
-def _mirrors_of(
-    root: Path, database: UrlDatabase, site: str | None = None
-) -> ReportSection | None:
-    with SpillFolder(root) as spills:
-        return mirror_section(MirrorSearch(database, open_ranks(root), spills), site)
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:

@@ -20,6 +20,7 @@ from rdfcrawl.analysis.report.content import (
     ReportTable,
     escape,
     number,
+    shorten,
 )
 
 STYLE: Final = """
@@ -58,6 +59,8 @@ svg { display: block; width: 100%; max-width: 40rem; height: auto; margin: 0 aut
   overflow: visible; }
 svg text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 svg text.label { fill: var(--text); }
+svg text.name { font-size: 12px; fill: var(--text); stroke: var(--panel);
+  stroke-width: 3px; paint-order: stroke; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .axis { stroke: var(--soft); stroke-width: 1; }
 svg .diagonal { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 4; }
@@ -85,6 +88,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
   svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
+  svg text.name { font-size: 15px; }
   tbody th { min-width: 6.5rem; max-width: 10.5rem; overflow-wrap: break-word; }
   td:not(.number) { min-width: 11rem; }
 }
@@ -102,6 +106,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   figcaption { font-size: 8pt; }
   svg text { font-size: 16px; }
   svg text.y { font-size: 14px; }
+  svg text.name { font-size: 14px; }
   figure, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }
@@ -172,7 +177,8 @@ def _table(table: ReportTable) -> Iterator[str]:
     else:
         yield from _cells(table, title)
     if table.n_left_out:
-        yield f"<p>{table.n_left_out:,} more are left out.</p>\n"
+        place = "left out" if table.iter_all is None else f"in {key}.csv"
+        yield f"<p>{table.n_left_out:,} more are {place}.</p>\n"
     yield "</section>\n"
 
 
@@ -203,4 +209,4 @@ def _cell(cell: ReportCell) -> str:
             return number(cell.value)
         value, over = number(cell.value), number(cell.numerator)
         return f"{value} <small>{over} / {number(cell.denominator)}</small>"
-    return escape(cell) if isinstance(cell, str) else number(cell)
+    return escape(shorten(cell)) if isinstance(cell, str) else number(cell)

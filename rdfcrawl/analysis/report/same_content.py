@@ -7,12 +7,12 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.measures.uri_facts import WAS_READ
-from rdfcrawl.analysis.report.activities import shorten
 from rdfcrawl.analysis.report.content import (
     MAX_ROWS,
     ReportRow,
     ReportSection,
     ReportTable,
+    shorten,
 )
 from rdfcrawl.analysis.urldb.record import UrlRecord, key_of
 from rdfcrawl.core.messages import counted

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from rdfcrawl.analysis.measures.domain_clusters import MissedClass
+from rdfcrawl.analysis.measures.listed import ListedCount, PageOutcome
 from rdfcrawl.analysis.measures.usage import AT_ADDRESSES
 from rdfcrawl.analysis.report.content import MAX_ROWS, ReportRow, ReportTable
 from rdfcrawl.analysis.report.domains import DomainSummary, SiteFigures
@@ -113,6 +114,35 @@ def make_missed_table(sites: SiteFigures) -> ReportTable:
         columns=("class", "share"),
         rows=tuple((each.value, sites.missed_share(each)) for each in MissedClass),
     )
+
+
+def make_outcome_of_listed_table(sites: SiteFigures) -> ReportTable:
+    """Return the outcomes of listed URLs by site, and the share of pages they cover."""
+    rows = [
+        _outcome_row(each.coverage.domain, each.listed)
+        for each in sites.largest
+        if each.listed.n_read or each.listed.n_listed
+    ]
+    if len(rows) > 1:
+        rows.insert(0, _outcome_row("all sites", sites.outcomes))
+    return ReportTable(
+        key="listed-outcomes",
+        title="Listed URLs by outcome",
+        sentence="The last try of each URL that a sitemap lists now. An error page"
+        " has status 200. Noindex: not for search engines. Blocked: robots.txt forbids"
+        " it. Refused: a limit of the crawl forbids it. Pages read: all pages of the"
+        " site whose last try succeeded; the last column is the share of these that"
+        " sitemaps list.",
+        columns=("site", "listed", *PageOutcome, "pages read", "of these listed"),
+        rows=tuple(rows),
+        n_left_out=sites.n_domains - len(sites.largest),
+        why_empty="No page was read.",
+    )
+
+
+def _outcome_row(name: str, found: ListedCount) -> ReportRow:
+    numbers = [found.outcomes[each] for each in PageOutcome]
+    return (name, found.n_listed, *numbers, found.n_read, found.coverage)
 
 
 def make_summary_table(sites: SiteFigures) -> ReportTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +17,16 @@ from rdfcrawl.analysis.report.content import (
     ReportFigure,
     ReportRow,
     ReportTable,
+    axis_value,
     shown,
 )
 from rdfcrawl.analysis.report.page import iter_page
 from rdfcrawl.stores.drafts import replacing_file
 
+_encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
+CONTENTS_NAME: Final = "contents.json"
 # Characters that start a formula in spreadsheets.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -31,19 +34,22 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     """Write `report.html`, `report.json`, and a CSV file for each figure and table.
 
-    Each file replaces that of an earlier report atomically.
+    `contents.json` has only titles, so it is small even if lists are long. Each file
+    replaces that of an earlier report atomically.
 
     Raises:
         OSError: the disk is full, or refuses the file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page, data = folder / PAGE_NAME, folder / JSON_NAME
+    names = PAGE_NAME, JSON_NAME, CONTENTS_NAME
+    page, data, contents = (folder / name for name in names)
     with replacing_file(page) as file:
         file.writelines(iter_page(report))
     with replacing_file(data) as file:
-        json.dump(to_json(report), file, indent=1, allow_nan=False)
-        file.write("\n")
-    written = [page, data]
+        file.writelines(iter_json(report))
+    with replacing_file(contents) as file:
+        file.write(_encode(_contents_of(report)))
+    written = [page, data, contents]
     for item in report.items:
         path = folder / f"{item.key}.csv"
         with replacing_file(path) as file:
@@ -52,24 +58,56 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     return written
 
 
-def to_json(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as JSON values; undefined values are null."""
-    return {
-        "title": report.title,
-        "scope": report.scope,
-        "sections": [
+def _contents_of(report: CrawlReport) -> dict[str, Any]:
+    """Return a report as JSON values without points and rows, except of outcomes."""
+    sections = []
+    for section in report.sections:
+        items = []
+        for each in section.items:
+            why_empty = each.why_empty if each.is_empty else ""
+            item: dict[str, Any] = {"key": each.key, "title": each.title}
+            item["why_empty"] = why_empty
+            if isinstance(each, ReportTable) and each.key == "outcomes":
+                item["rows"] = [[_json_cell(cell) for cell in row] for row in each.rows]
+            items.append(item)
+        sections.append(
             {
                 "key": section.key,
                 "title": section.title,
                 "sentence": section.sentence,
-                "items": [_item(item) for item in section.items],
+                "items": items,
             }
-            for section in report.sections
-        ],
-    }
+        )
+    return {"title": report.title, "scope": report.scope, "sections": sections}
 
 
-def _item(item: ReportFigure | ReportTable) -> dict[str, Any]:
+def iter_json(report: CrawlReport) -> Iterator[str]:
+    """Yield a report as JSON, piece by piece; undefined values are null."""
+    sections = (
+        _iter_object(
+            {"key": each.key, "title": each.title, "sentence": each.sentence},
+            "items",
+            map(_iter_item, each.items),
+        )
+        for each in report.sections
+    )
+    fields = {"title": report.title, "scope": report.scope}
+    yield from _iter_object(fields, "sections", sections)
+    yield "\n"
+
+
+def _iter_object(
+    fields: dict[str, Any], name: str, members: Iterable[Iterable[str]]
+) -> Iterator[str]:
+    """Yield an object whose last field is a list, with a line for each member."""
+    yield f'{_encode(fields)[:-1]}, "{name}": ['
+    for place, member in enumerate(members):
+        yield ",\n" if place else "\n"
+        yield from member
+    yield "\n]}"
+
+
+def _iter_item(item: ReportFigure | ReportTable) -> Iterator[str]:
     found: dict[str, Any] = {
         "key": item.key,
         "title": item.title,
@@ -77,20 +115,26 @@ def _item(item: ReportFigure | ReportTable) -> dict[str, Any]:
     }
     if item.is_empty:
         found["why_empty"] = item.why_empty
-    if isinstance(item, ReportTable):
-        found["type"] = "table"
-        found["columns"] = list(item.columns)
-        found["rows"] = [[_json_cell(cell) for cell in row] for row in item.rows]
-        found["left_out"] = item.n_left_out
-        return found
-    found["type"] = item.kind.value
-    found["x"], found["y"] = _axis(item.x), _axis(item.y)
-    found["weight"] = item.weight_label
-    found["series"] = [
-        {"name": each.name, "points": [point._asdict() for point in each.points]}
-        for each in item.series
-    ]
-    return found
+    if isinstance(item, ReportFigure):
+        found |= {
+            "type": item.kind.value,
+            "x": _axis(item.x),
+            "y": _axis(item.y),
+            "weight": item.weight_label,
+            "series": [
+                {"name": each.name, "points": [x._asdict() for x in each.points]}
+                for each in item.series
+            ],
+        }
+        yield _encode(found)
+        return
+    found |= {
+        "type": "table",
+        "columns": list(item.columns),
+        "left_out": 0 if item.iter_all else item.n_left_out,
+    }
+    lines = ([_encode([_json_cell(cell) for cell in row])] for row in item.all_rows)
+    yield from _iter_object(found, "rows", lines)
 
 
 def _axis(axis: ChartAxis) -> dict[str, Any]:
@@ -116,10 +160,13 @@ def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
     A column of ratios becomes three: value, numerator and denominator.
     """
     if isinstance(item, ReportFigure):
-        yield ["series", item.x.label, item.y.label, item.weight_label, "number"]
+        labels = item.x.label, item.y.label, item.weight_label
+        yield ["series", *labels, "number", "name"]
         for series in item.series:
             for point in series.points:
-                yield [series.name, *point]
+                place = axis_value(item.x, point.x), axis_value(item.y, point.y)
+                row: ReportRow = (series.name, *place, *point[2:])
+                yield list(_csv_row(row, [False] * len(row)))
         return
     are_ratios = [
         any(isinstance(row[place], MeasuredRatio) for row in item.rows)
@@ -130,7 +177,7 @@ def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
         heads += [name]
         heads += [f"{name} numerator", f"{name} denominator"] if is_ratio else []
     yield heads
-    for row in item.rows:
+    for row in item.all_rows:
         yield list(_csv_row(row, are_ratios))
 
 

@@ -24,6 +24,7 @@ from rdfcrawl.analysis.report.making import (
     with_crawl_sections,
 )
 from rdfcrawl.analysis.report.same_content import SharedDocuments
+from rdfcrawl.analysis.report.url_lists import UrlLists
 from rdfcrawl.analysis.urldb.columns import write_parquet
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
@@ -34,7 +35,11 @@ from rdfcrawl.stores.followers.parquet import DatasetVersions
 
 
 def report_urls(
-    session: SparkSession, root: Path, machines: DataFrame, name: str
+    session: SparkSession,
+    root: Path,
+    machines: DataFrame,
+    name: str,
+    spills: SpillFolder,
 ) -> CrawlReport:
     """Return the report of several machines.
 
@@ -43,9 +48,10 @@ def report_urls(
         root: folder with URL database and ranks, on a shared disk.
         machines: rows of their files.
         name: of the crawl.
+        spills: keeps the lists of URLs as long as the report is used.
     """
     period = SamplingPeriod(begin_ms=0)
-    sites = SiteFigures(period, first_seen=FirstSeenCount(period))
+    sites = SiteFigures(period, UrlLists(spills), first_seen=FirstSeenCount(period))
     measured = _partitions(session, root).flatMap(partial(_measure, str(root), period))
     measured.persist(StorageLevel.MEMORY_AND_DISK)
     for _, measures in measured.sortByKey().toLocalIterator():

@@ -18,6 +18,7 @@ from rdfcrawl.analysis.spark.urls import join_urls, replace_urls
 from rdfcrawl.analysis.urldb.files import FOLDER as URLS
 from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.sorting import SpillFolder
 
 REPORT: Final = "report"
 ROWS: Final = "urls.parquet"
@@ -78,7 +79,8 @@ def run_job(
         manifest = join_urls(machines, draft, normal_form)
         facts = rank_urls(session, draft, machines)
         rows.write(session, draft)
-        report = report_urls(session, draft, machines, root.name)
+        spills = stack.enter_context(SpillFolder(draft))
+        report = report_urls(session, draft, machines, root.name, spills)
         replace_urls(draft, root, manifest)
         replace_ranks(draft, root)
         rows.show()

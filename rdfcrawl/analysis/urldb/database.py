@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
@@ -144,8 +144,7 @@ class UrlDatabase:
             name: of the value in `UrlRecord.latest`.
         """
         mark = f'["{name}",'.encode()
-        lines = heapq.merge(*map(self.lines, self._segments))
-        yield from (parse_record(line) for line in lines if mark in line)
+        yield from self.records(is_wanted=lambda line: mark in line)
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -157,11 +156,17 @@ class UrlDatabase:
         segment = self._segments.get(partition)
         return iter(()) if segment is None else segment.iter_lines()
 
-    def records(self, partition: str | None = None) -> Iterator[UrlRecord]:
+    def records(
+        self,
+        partition: str | None = None,
+        is_wanted: Callable[[bytes], object] | None = None,
+    ) -> Iterator[UrlRecord]:
         """Yield all records, sorted by registered domain, host and URL.
 
         Args:
             partition: yield only its records, in the same order.
+            is_wanted: whether a stored record is parsed, which takes most of the time.
         """
-        wanted = self._segments if partition is None else (partition,)
-        yield from map(parse_record, heapq.merge(*map(self.lines, wanted)))
+        names = self._segments if partition is None else (partition,)
+        lines = heapq.merge(*map(self.lines, names))
+        yield from map(parse_record, filter(is_wanted, lines))

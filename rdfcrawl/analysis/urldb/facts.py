@@ -21,7 +21,13 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.urldb.record import BY_LINK, BY_REDIRECT, SEED
+from rdfcrawl.analysis.urldb.record import (
+    BY_LINK,
+    BY_REDIRECT,
+    NOINDEX,
+    SEED,
+    find_sitemap,
+)
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
@@ -78,18 +84,16 @@ class FactReader:
         self._times = lru_cache(_CACHED)(self._find_times)
         self._sitemap = lru_cache(_HELD)(database.find)
 
-    def uris(self, neighbour: str | None = None) -> Iterator[UriFacts]:
+    def uris(self, records: Iterable[UrlRecord] | None = None) -> Iterator[UriFacts]:
         """Yield the facts of all URLs except those of rules and sitemaps.
 
         They are sorted by registered domain, host and URL.
 
         Args:
-            neighbour: only URLs in the registered domain of this one.
+            records: of all URLs of some domains, in this order; by default of all.
         """
-        if neighbour is None:
+        if records is None:
             records = self._database.records(self._partition)
-        else:
-            records = self._database.neighbours(neighbour)
         pages = filter(is_known_page, records)
         for _, of_domain in groupby(pages, key=attrgetter("domain")):
             yield from self._of_domain(of_domain)
@@ -108,7 +112,8 @@ class FactReader:
         Empty if there are no duplicates.
         """
         normal = self._normal(url)
-        found = [each for each in self.uris(normal) if each.cluster]
+        neighbours = self._database.neighbours(normal)
+        found = [each for each in self.uris(neighbours) if each.cluster]
         chosen = next((each.cluster for each in found if each.url == normal), None)
         members = sorted(each.url for each in found if each.cluster == chosen)
         return tuple(sorted(members, key=lambda each: each != chosen))
@@ -153,7 +158,7 @@ class FactReader:
 
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
-        for record in self._database.records(self._partition):
+        for record in self._database.records(self._partition, find_sitemap):
             if record.is_sitemap and _was_found(record):
                 yield SitemapFacts(
                     domain=record.domain,
@@ -165,13 +170,16 @@ class FactReader:
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
+        dropped_ms = self._dropped_ms(record)
         return UriFacts(
             domain=record.domain,
             url=record.url,
             first_linked_ms=_first_linked_ms(record),
+            linked_by=record.linked.document if record.linked else "",
             is_led_to=not record.latest.keys().isdisjoint((BY_LINK, BY_REDIRECT)),
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record, self._dropped_ms(record))),
+            claims=tuple(_claims(record, dropped_ms)),
+            is_dropped=dropped_ms is not None,
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
             refusal=_refusal(record),
@@ -180,6 +188,7 @@ class FactReader:
             n_words=whole_number(record.current("words")),
             n_linked_words=whole_number(record.current("linkedWords")),
             is_error_page=record.current("errorPage") == "true",
+            is_noindex=record.current(NOINDEX) == "true",
             pagerank=self.pagerank_of(record.url),
         )
 

@@ -233,7 +233,7 @@ logger = logging.getLogger(__name__)
 FOLDER: Final = "urldb"
 """Name of the folder, within that of the crawl."""
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _NAME: Final = "urldb.json"
 _DRAFT: Final = ".urldb.json.draft"
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain, compress, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate, choose_canonical
@@ -58,7 +60,7 @@ class MirrorCluster:
 class MirrorSearch:
     """Search for content on several domains.
 
-    Memory: 5 bytes for each URL, and 4 for each member of a cluster, in addition to
+    Memory: 6 bytes for each URL, and 4 for each member of a cluster, in addition to
     `memory_bytes`.
 
     Args:
@@ -82,7 +84,22 @@ class MirrorSearch:
         self._database, self._spills = database, spills
         self._reader = FactReader(database, ranks)
         self._memory_bytes = memory_bytes
+        self._found = SpilledClusters(database.n_records, spills, memory_bytes)
+        self._domains = array("I")  # numbers of their first records
+        self._is_read = False
         self.n_crowded = self.n_left_out = 0
+
+    def reading(self, records: Iterable[UrlRecord]) -> Iterator[UrlRecord]:
+        """Yield all records of the database, to use them here and elsewhere."""
+        domain = None
+        for number, record in enumerate(records):
+            if record.domain != domain:
+                self._domains.append(number)
+                domain = record.domain
+            if record.fetches and is_known_page(record):
+                self._add(number, record)
+            yield record
+        self._is_read = True
 
     def find(self, site: str | None = None) -> Iterator[MirrorCluster]:
         """Yield the clusters, in the order of their first members.
@@ -93,58 +110,53 @@ class MirrorSearch:
         Raises:
             OSError: a disk is full, or cannot be read.
         """
-        found = SpilledClusters(
-            self._database.n_records, self._spills, self._memory_bytes
-        )
-        for number, record in self._pages():
-            self._add(found, number, record)
+        if not self._is_read:
+            deque(self.reading(self._database.records()), 0)
+        found = self._found
         found.join()
         self.n_crowded, self.n_left_out = found.n_crowded, found.n_left_out
         for _, lines in groupby(
-            chain.from_iterable(self._members(found).sorted()),
+            chain.from_iterable(self._members().sorted()),
             lambda line: line[:_NODE_CHARS],
         ):
-            cluster = _cluster_of(lines, site)
-            if cluster is not None:
-                yield cluster
+            yield _cluster_of(lines, site)
 
-    def _pages(self) -> Iterator[tuple[int, UrlRecord]]:
-        """Yield the records of fetched pages, with their positions."""
-        for number, record in enumerate(self._database.records()):
-            if record.fetches and is_known_page(record):
-                yield number, record
-
-    def _add(self, found: SpilledClusters, number: int, record: UrlRecord) -> None:
+    def _add(self, number: int, record: UrlRecord) -> None:
         fetches = fetches_of(record)
         if not fetches:
             return
         last = last_read(fetches)
         if last is not None:
-            found.add(
+            self._found.add(
                 number,
                 text_hash=text_hash_of(last),
                 content_hash=last.content_hash,
                 sketch=record.current("sketch"),
             )
         target = self._reader.redirect_of(record)
-        found.add_url(
+        self._found.add_url(
             number, fingerprint(record.url), fingerprint(target) if target else None
         )
 
-    def _members(self, found: SpilledClusters) -> StringSorter:
-        """Return the data of documents with duplicates, sorted by set."""
-        has_members = bytearray(self._database.n_records)
-        for number in range(self._database.n_records):
-            root = found.root(number)
-            if root != number:
-                has_members[root] = 1
+    def _members(self) -> StringSorter:
+        """Return the data of documents of sets with several domains, sorted by set."""
+        root_of, numbers = self._found.root, range(self._database.n_records)
+        is_spread = bytearray(len(numbers))
+        for number in numbers:
+            root = root_of(number)
+            if root != number and self._domain(root) != self._domain(number):
+                is_spread[root] = 1
+        is_member = bytes(is_spread[root_of(number)] for number in numbers)
+        left = iter(is_member)
+        records = self._database.records(is_wanted=lambda _: next(left))
         members = StringSorter(self._spills.new(), self._memory_bytes)
-        for number, record in self._pages():
-            root = found.root(number)
-            if has_members[root]:
-                facts = json.dumps(self._facts_of(record)).encode()
-                members.add(b"%08x%08x%b" % (root, number, facts))
+        for number, record in zip(compress(numbers, is_member), records, strict=True):
+            facts = json.dumps(self._facts_of(record)).encode()
+            members.add(b"%08x%08x%b" % (root_of(number), number, facts))
         return members
+
+    def _domain(self, number: int) -> int:
+        return bisect_right(self._domains, number)
 
     def _facts_of(self, record: UrlRecord) -> dict[str, Any]:
         return {
@@ -160,8 +172,8 @@ class MirrorSearch:
         }
 
 
-def _cluster_of(lines: Iterable[bytes], site: str | None) -> MirrorCluster | None:
-    """Return the cluster of sorted members; None if they have only one domain."""
+def _cluster_of(lines: Iterable[bytes], site: str | None) -> MirrorCluster:
+    """Return the cluster of sorted members."""
     numbers = array("I")
     candidates: list[dict[str, Any]] = []
     domains: list[str] = []
@@ -177,8 +189,6 @@ def _cluster_of(lines: Iterable[bytes], site: str | None) -> MirrorCluster | Non
             is_of_site |= last == site
             if n_domains <= MAX_DOMAINS:
                 domains.append(last)
-    if n_domains < 2:
-        return None
     return MirrorCluster(
         url=_choose(candidates),
         numbers=numbers,

@@ -15,6 +15,7 @@ from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
     BY_REDIRECT,
+    NOINDEX,
     REFUSALS,
     SEED,
     Columns,
@@ -46,6 +47,8 @@ _CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the U
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
+_DIRECTIVE: Final = f"{RC}robotsDirective"
+_IS_NOINDEX: Final = f'> <{_DIRECTIVE}> "noindex"'
 _WITHDRAWN: Final = f"{PROV}wasInvalidatedBy"
 _DEPTH: Final = f"{SQUIRREL}depth"
 # The documents of a source share its URL, but none is the content of that URL.
@@ -86,9 +89,9 @@ _LATEST: Final = {
     _TERMS.get(name, RC + name): name
     for name in (
         *("canonical", "depth", "errorPage", "etag", "foundBy", "images"),
-        *("immutableUntil", "isLeft", "lastModified", "linkedWords", "parent"),
-        *("redirect", "shingles", "sitemapFormat", "sketch", "source", "spider"),
-        *("task", "words"),
+        *("immutableUntil", "isLeft", "lastModified", "linkedWords", NOINDEX),
+        *("parent", "redirect", "shingles", "sitemapFormat", "sketch", "source"),
+        *("spider", "task", "words"),
     )
 }
 
@@ -122,6 +125,8 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
             facts[_HOP] = facts[_LOCATION]
             named = observe(latest=f'["{BY_REDIRECT}",0,"true"]')
             yield UrlObservation(text_of(facts[_HOP]), 0, named)
+        if _DIRECTIVE in facts and _IS_NOINDEX in piece:
+            facts[RC + NOINDEX] = '"true"'
         if _CRAWLED in facts:
             yield _observed(facts)
             yield from _followed(facts, urls)

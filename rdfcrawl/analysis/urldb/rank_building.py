@@ -59,20 +59,21 @@ class DomainRanking:
         self, nodes: RankNodes, spills: SpillFolder, memory_bytes: int
     ) -> None:
         self._nodes, self._spills = nodes, spills
+        self._memory_bytes = memory_bytes
         self._listed = StringSorter(spills.new(), memory_bytes)
         for node, sitemap, priority in nodes.listed():
             stated = b"" if isnan(priority) else repr(priority).encode()
             self._listed.add(b"%08x%08x%b" % (sitemap, node, stated))
         self._fronts = _fronts_of(nodes)
 
-    def ranks(self, links: Iterator[OutLinks]) -> array[float]:
+    def ranks(self, links: Iterable[OutLinks]) -> array[float]:
         """Return the PriorityRank of each node, with sum 1 for each domain.
 
         Args:
             links: of documents, sorted by source; links to other domains are ignored.
         """
         ranks = array("d")
-        scratch = LinkScratch(self._spills.new())
+        scratch = LinkScratch(self._spills.new(), self._memory_bytes)
         documents = _Ahead(links)
         listed = _Ahead(_sitemap_links(self._listed))
         for domain in ranges(self._nodes.domains):
@@ -99,9 +100,9 @@ def iter_levels(nodes: RankNodes, scores: Sequence[float]) -> Iterator[bytearray
 class _Ahead:
     """Iterator over out-links, sorted by source, that knows the next ones."""
 
-    def __init__(self, links: Iterator[OutLinks]) -> None:
-        self._left = links
-        self._next = next(links, None)
+    def __init__(self, links: Iterable[OutLinks]) -> None:
+        self._left = iter(links)
+        self._next = next(self._left, None)
 
     def up_to(self, end: int) -> Iterator[OutLinks]:
         """Yield the links of nodes below one."""

@@ -272,18 +272,22 @@ _CHUNK_BYTES: Final = 1 << 20
 _NODE_DIGITS: Final = 8
 _TARGETS_AT: Final = _NODE_DIGITS + 16  # after source and version
 _VERSION_OF_REDIRECT: Final = b"f" * 16  # greater than all versions
+_OBJECTS: Final = 16  # factor by which the objects are larger than their bytes
 _WEIGHTED: Final = 1 << 31  # marks the number of targets if weights follow them
 
 
 class LinkScratch:
-    """Out-links in a scratch file, to be read once per round.
+    """Out-links in a scratch file, to be read once per round; few stay in memory.
 
     Args:
         spill: new, or to be overwritten.
+        memory_bytes: approximate limit of links in memory.
     """
 
-    def __init__(self, spill: SpillFile) -> None:
+    def __init__(self, spill: SpillFile, memory_bytes: int) -> None:
         self._spill = spill
+        self._most_held = memory_bytes // _OBJECTS
+        self._links: list[OutLinks] = []
         self._chunks: list[tuple[int, int]] = []
         self._held = bytearray()
 
@@ -291,6 +295,7 @@ class LinkScratch:
         """Remove all links, so that the file can be overwritten."""
         self._spill.n_bytes = 0
         self._chunks.clear()
+        self._links.clear()
 
     def add(self, links: OutLinks) -> None:
         """Add the out-links of a node."""
@@ -310,8 +315,15 @@ class LinkScratch:
             self._chunks.append(self._spill.add(self._held))
             self._held.clear()
 
-    def read(self) -> Iterator[OutLinks]:
-        """Yield all out-links, in order."""
+    def read(self) -> Iterable[OutLinks]:
+        """Return all out-links, in order."""
+        if self._spill.n_bytes > self._most_held:
+            return self._unpacked()
+        if not self._links:
+            self._links = list(self._unpacked())
+        return self._links
+
+    def _unpacked(self) -> Iterator[OutLinks]:
         for begin, end in self._chunks:
             content = memoryview(self._spill.read(begin, end))
             words, at = content.cast("I"), 0
@@ -348,7 +360,7 @@ class LinkGraph:
     def __init__(
         self, root: Path, nodes: RankNodes, spills: SpillFolder, memory_bytes: int
     ) -> None:
-        self.links = LinkScratch(spills.new())
+        self.links = LinkScratch(spills.new(), memory_bytes)
         self.n_links = 0
         self.damages: tuple[SegmentDamage, ...] = ()
         sorter = StringSorter(spills.new(), memory_bytes)

@@ -12,6 +12,7 @@ A column is JSON text, which is parsed only if two observations have it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -57,6 +58,8 @@ BY_LIST: Final = "byList"
 """The same, since a sitemap lists them."""
 BY_REDIRECT: Final = "byRedirect"
 """The same, in the visit of a page that redirected there."""
+NOINDEX: Final = "noindex"
+"""Name of the value of documents with that robots directive, obeyed or not."""
 SPELLING: Final = "spelling"
 """Name of the latest value that holds the URL as written."""
 
@@ -414,6 +417,13 @@ class UrlRecord:
         """Whether an index lists the URI, or it was read as a sitemap."""
         is_named = "isSitemap" in self.latest or "sitemapFormat" in self.latest
         return is_named or bool(self.readings) or self.latest.get("task") == "sitemap"
+
+
+# Of a sitemap: a value, or readings, which are the column before the last.
+find_sitemap: Final = re.compile(
+    rb'\["(?:isSitemap|sitemapFormat)",|\["task",[0-9]+,"sitemap"|\t\[[^\t]*\t[^\t]*\Z'
+).search
+"""Whether a stored record may be one of a sitemap."""
 
 
 def parse_record(line: bytes) -> UrlRecord:

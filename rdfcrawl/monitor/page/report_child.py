@@ -18,6 +18,7 @@ from rdfcrawl.analysis.report.writing import write_report
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.uri import NormalForm
 
@@ -41,7 +42,9 @@ def _make(job: Mapping[str, Any]) -> list[str]:
     normal_form = NormalForm(tuple(job["session_parameters"]))
     built = build(root, normal_form, scratch=root)
     rank(root, scratch=root)
-    write_report(report_crawl(root, job["site"] or None), Path(job["folder"]))
+    with SpillFolder(root) as spills:
+        report = report_crawl(root, job["site"] or None, spills=spills)
+        write_report(report, Path(job["folder"]))
     return [str(each) for each in built.damages[:_MAX_DAMAGES]]
 
 

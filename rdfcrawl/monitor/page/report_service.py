@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from rdfcrawl.analysis.report.writing import JSON_NAME, PAGE_NAME
+from rdfcrawl.analysis.report.writing import CONTENTS_NAME, PAGE_NAME
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.uri import registered_domain
 
@@ -147,24 +147,21 @@ class ReportService:
         folders = [self._own(site)]
         if not site:
             folders.append(self._root / "report")
-        return max(folders, key=lambda each: _made_ms(each / JSON_NAME))
+        return max(folders, key=lambda each: _made_ms(each / CONTENTS_NAME))
 
-    def page(self, site: str) -> bytes | None:
-        """Return a report as HTML; None if there is none."""
-        return _content(self._folder(site) / PAGE_NAME)
+    def page(self, site: str) -> Path | None:
+        """Return the path of a report as HTML; None if there is none."""
+        return _existing(self._folder(site) / PAGE_NAME)
 
-    def file(self, site: str, name: str) -> bytes | None:
-        """Return a file of a report: `report.json`, or an item as CSV."""
-        return _content(self._folder(site) / name) if _is_name(name) else None
+    def file(self, site: str, name: str) -> Path | None:
+        """Return the path of a file: `report.json`, or an item as CSV; or None."""
+        return _existing(self._folder(site) / name) if _is_name(name) else None
 
     def kept(self, site: str) -> KeptReport | None:
         """Return the last report; None if there is none."""
-        path = self._folder(site) / JSON_NAME
-        content = _content(path)
-        if content is None:
-            return None
+        path = self._folder(site) / CONTENTS_NAME
         try:
-            report = json.loads(content)
+            report = json.loads(path.read_bytes())
             return KeptReport(
                 title=report["title"],
                 scope=report["scope"],
@@ -172,6 +169,8 @@ class ReportService:
                 outcomes=tuple(_outcomes(report)),
                 parts=tuple(_parts(report)),
             )
+        except OSError:  # there is none
+            return None
         except (KeyError, TypeError, ValueError):  # of another version
             return None
 
@@ -193,11 +192,8 @@ def checked_site(text: str) -> str:
     return registered_domain(name)
 
 
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None
 
 
 def _made_ms(path: Path) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
+from rdfcrawl.analysis.refresh.trust import is_claimed
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.terms import unix_ms
 

@@ -15,14 +15,14 @@ from rdfcrawl.analysis.refresh.policy import (
     FixedInterval,
     RefreshPolicy,
 )
-from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
+from rdfcrawl.analysis.refresh.stale import StaleProbability
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values
 from rdfcrawl.core.options.table import OptionsTable, integer, millisecs, parsed, part
 from rdfcrawl.core.options.values import check_method, load_setting
 
 _YEAR: Final = 31_622_400
-POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "sitemap")
+POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "posterior")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class RefreshOptions(OptionsTable):
     policy: RefreshPolicy
     policy_name: Any = parsed(
         "REFRESH_POLICY",
-        "sitemap",
+        "posterior",
         lambda _, value: value,
         allowed=f"{values.choices(POLICIES)}, or the path of a class",
     )
@@ -81,7 +81,7 @@ def _policy(settings: BaseSettings, name: Any, interval_ms: int) -> RefreshPolic
         "adaptive": AdaptiveInterval(),
         "stormcrawler": STORMCRAWLER,
         "optimal": OptimalFreshness(),
-        "sitemap": SitemapLed(),
+        "posterior": StaleProbability(),
     }
     if name in policies:
         return policies[name]

@@ -20,7 +20,7 @@ from rdfcrawl.analysis.refresh.policy import (
     last_fetched_ms,
 )
 from rdfcrawl.analysis.refresh.shares import BudgetShares, SettledShares, appraiser
-from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
+from rdfcrawl.analysis.refresh.trust import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlFetch, UrlRecord
 from rdfcrawl.core.tasks import RefreshedPage

@@ -7,12 +7,13 @@ dicts, from which each number of the report is counted.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -20,9 +21,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from rdfcrawl.analysis.report.making import report_crawl
-from rdfcrawl.analysis.report.writing import to_json
+from rdfcrawl.analysis.report.writing import iter_json
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.parameters import LastmodBehaviour, SitemapLayout
 from rdfcrawl.uri import NormalForm
@@ -218,8 +220,18 @@ class SiteReader:
         numbers = [len(crawled), len(listed), len(crawled & listed), twice[0]]
         return [*numbers, missed, twice[1], missed - twice[1]]
 
+    @property
+    def listed_now(self) -> set[str]:
+        """URLs in the last readings of sitemaps."""
+        return set(chain.from_iterable(lists[-1] for lists in self.lists.values()))
+
     def intervals(self) -> Iterator[tuple[int, bool, bool]]:
         """Yield end, change and claim of each interval between two reads of a page."""
+        for _, end, is_changed, is_claimed in self.intervals_of_urls():
+            yield end, is_changed, is_claimed
+
+    def intervals_of_urls(self) -> Iterator[tuple[str, int, bool, bool]]:
+        """Yield the same with the URL first."""
         for url, reads in self.reads.items():
             stated = self.lastmods.get(url, [])
             for one, other in pairwise([read for read in reads if read.body]):
@@ -228,7 +240,7 @@ class SiteReader:
                     f"{datetime.fromtimestamp(one.ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
                 )
                 is_claimed = (bool(before) and after > before) or after > fetched
-                yield other.ms, one.body != other.body, is_claimed
+                yield url, other.ms, one.body != other.body, is_claimed
 
 
 def _at(stated: list[tuple[int, str]], ms: int) -> str:
@@ -243,10 +255,11 @@ def _entry(found: tuple[str, str, str, str]) -> ListedUrl:
 
 
 class DaysReport(NamedTuple):
-    """A report, and the observations of its crawler."""
+    """A report with its lists of URLs, and the observations of its crawler."""
 
     tables: dict[str, dict[str, dict[str, Any]]]
     figures: dict[str, list[list[tuple[float, float, float, int]]]]
+    lists: dict[str, list[dict[str, Any]]]
     sites: list[SiteReader]
 
 
@@ -271,7 +284,9 @@ def days(request: pytest.FixtureRequest, tmp_path_factory: Any) -> DaysReport:
     )
     write_events(root, [lost, *(event for each in sites for event in each.events)])
     build(root, NormalForm())
-    report = to_json(report_crawl(root))
+    with SpillFolder(root) as spills:
+        crawled = report_crawl(root, spills=spills)
+        report = json.loads("".join(iter_json(crawled)))
     items = [item for section in report["sections"] for item in section["items"]]
     figures = {
         item["key"]: [
@@ -281,7 +296,12 @@ def days(request: pytest.FixtureRequest, tmp_path_factory: Any) -> DaysReport:
         for item in items
         if item["type"] != "table"
     }
-    return DaysReport(tables_of(report), figures, sites)
+    lists = {
+        item["key"]: [dict(zip(item["columns"], x, strict=True)) for x in item["rows"]]
+        for item in items
+        if item["type"] == "table"
+    }
+    return DaysReport(tables_of(report), figures, lists, sites)
 
 
 def test_formats_are_counted(days: DaysReport) -> None:
@@ -333,6 +353,49 @@ def test_census_is_counted(days: DaysReport) -> None:
     ]
     assert list(rows["all sites"].values())[1:] == sums
     assert all(sums)
+
+
+def test_lists_have_the_urls_behind_the_numbers(days: DaysReport) -> None:
+    """If pages are missed, lost or copied, then lists have each of them once.
+
+    The number of rows is that of the table, and listed URLs come first.
+    """
+    listed = set[str]().union(*(each.listed_now for each in days.sites))
+    bodies = {u: r[-1].body for each in days.sites for u, r in each.reads.items()}
+    lost = {url for url, body in bodies.items() if not body}
+    for key in ("not-found", "missed", "duplicates"):
+        rows = days.lists[key]
+        files = {row["file"]: row for row in days.lists["url-lists"]}
+        counted = files[f"{key}.csv"]
+        is_listed = [bool(row["sitemap"]) for row in rows]
+        assert (counted["URLs"], counted["in sitemaps"]) == (len(rows), sum(is_listed))
+        assert is_listed == sorted(is_listed, reverse=True)
+        assert [row["URL"] in listed for row in rows] == is_listed
+        assert len({row["URL"] for row in rows}) == len(rows) > 0
+    assert {row["URL"] for row in days.lists["not-found"]} == lost
+    copies = {row["URL"]: row["represented by"] for row in days.lists["duplicates"]}
+    originals = Counter((urlsplit(u).netloc, b) for u, b in bodies.items() if b)
+    assert len(copies) == originals.total() - len(originals)
+    assert all(bodies[url] == bodies[other] for url, other in copies.items())
+    missed = {row["URL"] for row in days.lists["missed"]}
+    assert missed == bodies.keys() - listed - lost - copies.keys()
+
+
+def test_lists_have_all_wrong_dates(days: DaysReport) -> None:
+    """If a listed page changes without a claim, or the reverse, lists have it."""
+    expected: dict[bool, Counter[tuple[str, str]]] = {True: Counter(), False: Counter()}
+    for each in days.sites:
+        for url, end, is_changed, is_claimed in each.intervals_of_urls():
+            if is_changed is not is_claimed and url in each.listed:
+                at = f"{datetime.fromtimestamp(end // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+                expected[is_changed][url, at] += 1
+    for key, is_changed in (("unclaimed-changes", True), ("claimed-unchanged", False)):
+        rows = days.lists[key]
+        found = Counter((row["URL"], row["fetched again"]) for row in rows)
+        assert found == expected[is_changed]
+        assert all(row["fetched"] < row["fetched again"] for row in rows)
+    assert {row["lastmod"][:2] for row in days.lists["claimed-unchanged"]} == {"20"}
+    assert "" in {row["lastmod"] for row in days.lists["unclaimed-changes"]}
 
 
 def test_sites_without_names_are_counted(days: DaysReport) -> None:

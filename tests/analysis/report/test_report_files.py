@@ -186,7 +186,8 @@ def test_json_has_the_points_of_figures(
     dots = values["figure-4"]["series"][0]["points"]
     shown_dots = page.xpath("//figure[@id='figure-of-figure-4']//circle/title")
     assert {text_of(each) for each in shown_dots} == {
-        f"{number(x['x'])}, {number(x['y'])}, {number(x['weight'])} URLs seen"
+        f"{shown(x['name'])}: {number(x['x'])}, {number(x['y'])},"
+        f" {number(x['weight'])} URLs seen"
         for x in dots
     }
 

@@ -6,6 +6,7 @@ list, what links to what, and what documents say is told by the truth.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from rdfcrawl.analysis.report.making import report_crawl
-from rdfcrawl.analysis.report.writing import to_json
+from rdfcrawl.analysis.report.writing import iter_json
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.namespaces import HTTP as HTTP_TERMS
@@ -298,7 +299,7 @@ def test_report_is_what_the_truth_tells(commands: Commands) -> None:
         ranks = pagerank_of_listed(web, truth, sites, asked)
     build(root, NormalForm())
     rank(root)
-    tables = tables_of(to_json(report_crawl(root)))
+    tables = tables_of(json.loads("".join(iter_json(report_crawl(root)))))
     for origin, site in sites.items():
         name = urlsplit(origin).hostname or ""
         check_coverage(tables["coverage"][name], site, truth)

@@ -147,6 +147,7 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     )
     assert set(found) == {seed, form, listed}
     assert not found[listed].is_linked
+    assert [each.is_dropped for each in found.values()] == [False, True, False]
     assert found[form].is_linked  # otherwise it could not have been found
     first, last = found[listed].claims
     assert first.lastmod_ms is not None
@@ -189,6 +190,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
             domain="a.example",
             url=page,
             first_linked_ms=T0 + 2,
+            linked_by=seed,
             is_led_to=True,
             listings=(listing,),
             claims=(

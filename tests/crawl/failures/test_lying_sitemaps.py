@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.analysis.refresh.sitemap_led import judge_site
+from rdfcrawl.analysis.refresh.trust import judge_site
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
 from tests.crawl.sources.test_refresh import AgingSite
@@ -33,7 +33,7 @@ LIES = {
 SETTINGS: dict[str, Any] = {
     "CRAWL_ID": "sitemap",
     "REVISITS": "refresh",
-    "REFRESH_POLICY": "sitemap",
+    "REFRESH_POLICY": "posterior",
     "REFRESH_EPOCH_SECS": 1,
     # More than there are pages: the fallback requests all of them.
     "REFRESH_HOST_BUDGET": 60,

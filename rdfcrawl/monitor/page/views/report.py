@@ -91,29 +91,25 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         words = urlencode({name: value for name, value in kept.items() if value})
         raise web.HTTPSeeOther(context.renderer.at("/report") + (words and f"?{words}"))
 
-    async def page(request: web.Request) -> web.Response:
-        content = await asyncio.to_thread(service.page, _site(request))
-        if content is None:
+    async def page(request: web.Request) -> web.FileResponse:
+        path = await asyncio.to_thread(service.page, _site(request))
+        if path is None:
             raise web.HTTPNotFound(reason="no such report was made")
-        return web.Response(
-            body=content,
-            content_type="text/html",
-            charset="utf-8",
-            headers={"Content-Security-Policy": _POLICY},
-        )
+        kind = "text/html; charset=utf-8"
+        headers = {"Content-Type": kind, "Content-Security-Policy": _POLICY}
+        return web.FileResponse(path, headers=headers)
 
-    async def file(request: web.Request) -> web.Response:
+    async def file(request: web.Request) -> web.FileResponse:
         name = request.query.get("name", "")
-        content = await asyncio.to_thread(service.file, _site(request), name)
-        if content is None:
+        path = await asyncio.to_thread(service.file, _site(request), name)
+        if path is None:
             raise web.HTTPNotFound(reason="no such file")
         kind = "application/json" if name.endswith(".json") else "text/csv"
-        return web.Response(
-            body=content,
-            content_type=kind,
-            charset="utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Disposition": f'attachment; filename="{name}"',
+        }
+        return web.FileResponse(path, headers=headers)
 
     return [
         web.get("/report", show),
