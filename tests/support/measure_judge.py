@@ -178,7 +178,8 @@ class WebMeasures:
 
     def sizes(self, site: str = "") -> dict[str, tuple[int, ...]]:
         """Return URLs seen, crawled, distinct and useful, for each way."""
-        found, clusters = {}, self.clusters()
+        found: dict[str, tuple[int, ...]] = {}
+        clusters = self.clusters()
         for way, urls in self.seen().items():
             seen = self._of(site, urls)
             crawled = seen & self.fetches.keys()
@@ -307,22 +308,21 @@ class WebMeasures:
                 found.append(other)
         return found
 
-    def listed_outcomes(self, site: str = "") -> tuple[int, ...]:
-        """Return the row of the listed URLs by outcome."""
-        outcomes: Counter[str] = Counter()
-        for url in self._of(site, self.listings):
-            outcomes[self.outcome(url)] += 1
-        read = [x for x in self._of(site, self.fetches) if self.outcome(x) == "read"]
-        names = "read", "redirected", "not found", "error page", "refused", "failed"
-        return (
-            *(outcomes.total(), *(outcomes[each] for each in names)),
-            *(outcomes["not requested"], len(read)),
-        )
+    def listed_outcomes(self, site: str = "") -> Counter[str]:
+        """Return the URLs that sitemaps list now by outcome, and the pages read."""
+        last = {name: found[-1] for name, found in self.readings.items()}
+        entries = [x for each in last.values() for x in each.answer.entries or ()]
+        listed = self._of(site, {normal(x.url) for x in entries})
+        found = Counter(map(self.outcome, listed))
+        found["listed"] = len(listed)
+        pages = self._of(site, self.fetches)
+        found["pages read"] = sum(self.outcome(x) == "read" for x in pages)
+        return +found
 
     def outcome(self, url: str) -> str:
         """Return the outcome of the last try to fetch a URL."""
         if PRIVATE in url:
-            return "refused"
+            return "blocked"
         if url not in self.fetches:
             return "not requested"
         last = self.fetches[url][-1]

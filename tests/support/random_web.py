@@ -135,6 +135,7 @@ class RandomWeb:
         seeds: where a crawl begins.
         robots: the sitemaps that `robots.txt` names, by site.
         unnamed: sitemaps that only a ping names.
+        ahead_secs: how far the clock of the web is ahead.
     """
 
     def __init__(self, loopback: Loopback, hosts: list[str], seed: int) -> None:
@@ -144,6 +145,7 @@ class RandomWeb:
         self.answers: dict[str, Answer] = {}
         self.robots: dict[str, list[str]] = {root: [] for root in self.roots}
         self.unnamed: list[str] = []
+        self.ahead_secs = 0
         self._styles: dict[str, str] = {}
         self._now = int(time.time())
         self._n = 0
@@ -306,7 +308,7 @@ class RandomWeb:
     def evolve(self) -> None:
         """Let some time pass: pages change, come and go; sitemaps follow."""
         chance = self._random
-        self._now = max(int(time.time()), self._now + 1)
+        self._now = max(int(time.time()) + self.ahead_secs, self._now + 1)
         for url in self._pages():
             answer = self.answers[url]
             if answer.target or answer.text == SOFT_404:
@@ -413,7 +415,8 @@ class RandomWeb:
         if answer.status != 200:
             status = {MOVED: "301 Moved", 404: "404 No", 410: "410 Gone", 500: "500 Oh"}
             headers = {"Location": answer.target} if answer.target else {}
-            server.pages[target] = respond(status=status[answer.status], **headers)
+            failure = respond(b"", "", status=status[answer.status], **headers)
+            server.pages[target] = failure
             return
         body, media_type = answer.body()
         tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
@@ -423,7 +426,7 @@ class RandomWeb:
 
         def reply(request: RawRequest) -> bytes:
             if request.headers.get("if-none-match") == tag:
-                return respond(status="304 Not Modified", media_type="", **headers)
+                return respond(b"", "", status="304 Not Modified", **headers)
             return respond(body, media_type, **headers)
 
         server.pages[target] = reply

@@ -35,13 +35,14 @@ from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import (
         FirstSeen,
         UrlFetch,
+        UrlListing,
         UrlRecord,
     )
 
@@ -170,7 +171,7 @@ class FactReader:
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
-        dropped_ms = self._dropped_ms(record)
+        dated = [each for each in record.listings if each.lastmod]
         return UriFacts(
             domain=record.domain,
             url=record.url,
@@ -178,8 +179,8 @@ class FactReader:
             linked_by=record.linked.document if record.linked else "",
             is_led_to=not record.latest.keys().isdisjoint((BY_LINK, BY_REDIRECT)),
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record, dropped_ms)),
-            is_dropped=dropped_ms is not None,
+            claims=tuple(_claims(record, self._dropped_ms(dated))),
+            is_dropped=self._dropped_ms(record.listings) is not None,
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
             refusal=_refusal(record),
@@ -222,12 +223,11 @@ class FactReader:
             found_by=self._origin(first.document, first.first_ms),
         )
 
-    def _dropped_ms(self, record: UrlRecord) -> int | None:
-        """Return the time of the reading since which no sitemap dates the URL."""
+    def _dropped_ms(self, listings: Sequence[UrlListing]) -> int | None:
+        """Return the time of the reading since which no sitemap has its listing."""
         found = [
             next((ms for ms in self._times(each.sitemap) if ms > each.last_ms), None)
-            for each in record.listings
-            if each.lastmod
+            for each in listings
         ]
         known = [ms for ms in found if ms is not None]
         return max(known) if known and len(known) == len(found) else None

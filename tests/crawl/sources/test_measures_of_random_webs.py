@@ -5,10 +5,10 @@ More seeds: `python -m tests.crawl.sources.test_measures_of_random_webs 10 20`.
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import sys
-import time
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,116 +18,134 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.analysis.report.making import report_crawl
-from rdfcrawl.analysis.report.writing import to_json
+from rdfcrawl.analysis.report.writing import iter_json
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.uri import NormalForm
 from tests.analysis.report.test_report_truth import requests
-from tests.crawl.sources.test_refresh import refresh
 from tests.support.crawl_fixtures import Commands
 from tests.support.crawl_webs import Loopback
 from tests.support.judged_requests import SeenRequest
+from tests.support.later_commands import DAY_SECS
 from tests.support.measure_judge import CLASSES, WebMeasures
 from tests.support.random_web import RandomWeb, normal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from tests.support.crawl_fixtures import CrawlResult
+    from tests.support.crawl_fixtures import CrawlResult, RunningCrawl
 
     Compared = Iterator[tuple[str, tuple[Any, Any]]]
 
 ARGUMENTS = {"follow": "abox,hyperlink", "harvest": "sitemap", "scope": "any"}
 QUICK: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1, "FRONTIER_COMMIT_SECS": 0.1}
+REFRESH: dict[str, Any] = {
+    "REFRESH_POLICY": "fixed",
+    "REFRESH_INTERVAL_SECS": 0,
+    "REFRESH_EPOCH_SECS": DAY_SECS,
+    "REFRESH_RETRY_SECS": 0,
+}
 KINDS = "same", "refresh", "ping", "failed", "kill", "sites", "workers"
 
 
 class RandomRuns:
-    """A crawl of a web, run after run in ways drawn by chance."""
+    """A crawl of a web, run after run in ways drawn by chance, a day apart."""
 
     def __init__(self, commands: Commands, web: RandomWeb, seed: int) -> None:
-        self._commands, self.web = commands, web
-        self._chance = random.Random(seed)
+        self.commands, self.web = commands, web
+        self.chance = random.Random(seed)
         self.folder = commands.folder()
         self.root = self.folder / "linkeddata"
         self.requests: list[SeenRequest] = []
         self._pinged: set[str] = set()
-        self._known: dict[str, tuple[Any, ...]] = {}
+        self._wait(-commands.ahead_secs)
 
-    def crawl(self, *, kills: bool = False, **arguments: str) -> None:
-        """Crawl from the seeds."""
+    def _wait(self, secs: int) -> None:
+        self.commands.ahead_secs += secs
+        self.web.ahead_secs = self.commands.ahead_secs
+
+    def start(self, **arguments: str) -> RunningCrawl:
+        """Start a crawl from the seeds."""
         given = ARGUMENTS | arguments
-        begin_ms = round(time.time() * 1000) - 1
-        if kills:
-            n_asked = self._n_asked()
-            running = self._commands.start_crawl(
-                self.web.seeds, folder=self.folder, arguments=given, **QUICK
-            )
-            self._commands.wait_until(
-                lambda: self._n_asked() > n_asked + 5 or running.has_ended()
-            )
-            running.send(signal.SIGKILL)
-            running.wait()
-        result = self._commands.crawl(
+        return self.commands.start_crawl(
             self.web.seeds, folder=self.folder, arguments=given, **QUICK
         )
-        self._note(result, begin_ms)
 
-    def _n_asked(self) -> int:
+    def crawl(self, *, kills: bool = False, **arguments: str) -> None:
+        """Crawl from the seeds to the end."""
+        if kills:
+            self.kill_worker()
+        self.note(self.start(**arguments).wait())
+
+    def kill_worker(self) -> None:
+        """Start a crawl, and kill it after some requests."""
+        n_asked = self.n_asked() + self.chance.randint(1, 12)
+        self.kill(self.start(), lambda: self.n_asked() > n_asked)
+
+    def kill(self, running: RunningCrawl, is_time: Callable[[], bool]) -> None:
+        """Kill a command at some time, or let it end before."""
+        self.commands.wait_until(lambda: is_time() or running.has_ended())
+        running.send(signal.SIGKILL)
+        running.process.wait()
+
+    def n_asked(self) -> int:
+        """Return how many requests the servers got."""
         return sum(len(server.targets) for server in self.web.servers)
 
-    def _note(self, result: CrawlResult, begin_ms: int) -> None:
-        """Note the requests of a run."""
+    def note(self, result: CrawlResult) -> None:
+        """Note the requests of the last run."""
         assert result.code == 0, result.stderr
+        last_ms = self.requests[-1].ms if self.requests else 0
         pinged, answers = frozenset(self._pinged), dict(self.web.answers)
         for spelled, ms, status in requests(result):
             url = normal(spelled)
             is_guess = url.endswith("/sitemap.xml") or "/.well-known/" in url
-            if ms >= begin_ms and not is_guess and not url.endswith("/robots.txt"):
+            if ms > last_ms and not is_guess and not url.endswith("/robots.txt"):
                 self.requests.append(SeenRequest(url, ms, status, answers, pinged))
         self._pinged.clear()
 
+    def next_day(self) -> None:
+        """Let the web change for a day."""
+        self._wait(DAY_SECS)
+        self.web.evolve()
+
     def step(self, kind: str) -> None:
         """Let the web change, and crawl it again."""
-        self.web.evolve()
-        time.sleep(1)  # the next epoch
+        self.next_day()
         match kind:
             case "same":
                 self.crawl()
             case "failed":
                 self.crawl(retry="failed")
             case "refresh" | "kill":
-                self._refresh()
+                self.refresh()
                 self.crawl(kills=kind == "kill")
             case "ping":
                 for each in self.web.unnamed:
-                    self._commands.start("ping", each, folder=self.folder).wait()
+                    self.commands.start("ping", each, folder=self.folder).wait()
                     self._pinged.add(each)
                 self.crawl()
             case "sites":
-                begin_ms = round(time.time() * 1000) - 1
-                result = self._commands.crawl(
-                    spider="sitemap",
-                    folder=self.folder,
-                    arguments=ARGUMENTS | {"sites": ",".join(self.web.roots)},
-                    CRAWL_ID="linkeddata",
-                    **QUICK,
-                )
-                self._note(result, begin_ms)
+                given = ARGUMENTS | {"sites": ",".join(self.web.roots)}
+                self._run("crawl", "sitemap", **given)
             case "workers":
-                self._refresh()
-                begin_ms = round(time.time() * 1000) - 1
-                given = [f"-a{name}={value}" for name, value in ARGUMENTS.items()]
-                seeds = ",".join(self.web.seeds)
-                result = self._commands.start(
-                    *("workers", "-n2", "linkeddata", f"-aseeds={seeds}", *given),
-                    folder=self.folder,
-                    **QUICK,
-                ).wait()
-                self._note(result, begin_ms)
+                self.refresh()
+                seeds = {"seeds": ",".join(self.web.seeds)}
+                self._run("workers", "-n2", "linkeddata", **ARGUMENTS | seeds)
 
-    def _refresh(self) -> None:
-        queued = refresh(self._commands, self.folder, REFRESH_RETRY_SECS=0)
+    def _run(self, *words: str, **arguments: str) -> None:
+        given = [f"-a{name}={value}" for name, value in arguments.items()]
+        settings = {"folder": self.folder, "CRAWL_ID": "linkeddata", **QUICK}
+        self.note(self.commands.start(*words, *given, **settings).wait())
+
+    def start_refresh(self, **settings: Any) -> RunningCrawl:
+        """Start to queue pages."""
+        given = REFRESH | settings
+        return self.commands.start("refresh", folder=self.folder, **given)
+
+    def refresh(self, **settings: Any) -> None:
+        """Queue the pages of the day, all by default."""
+        queued = self.start_refresh(**settings).wait()
         assert queued.code == 0, queued.stderr
 
     def check(self) -> None:
@@ -145,7 +163,8 @@ class RandomRuns:
 
 def tables_of(root: Path) -> dict[str, Any]:
     """Return the tables and figures of a report by key; tables by their first cell."""
-    items = [x for y in to_json(report_crawl(root))["sections"] for x in y["items"]]
+    report = json.loads("".join(iter_json(report_crawl(root))))
+    items = [x for y in report["sections"] for x in y["items"]]
     return {
         each["key"]: each["series"]
         if "series" in each
@@ -236,8 +255,8 @@ def compared_site(tables: dict[str, Any], judge: WebMeasures, site: str) -> Comp
     if row := tables["census"].get(name):
         yield f"census {name}", (tuple(row.values())[1:], judge.census(site))
     if row := tables["listed-outcomes"].get(name):
-        ours = tuple(row.values())[1:-1]
-        yield f"outcomes {name}", (ours, judge.listed_outcomes(site))
+        counts = {x: n for x, n in list(row.items())[1:-1] if n}
+        yield f"outcomes {name}", (counts, dict(judge.listed_outcomes(site)))
     n_both, delta, *first = judge.first_seen(site)
     if row := tables["first-seen"].get(name):
         ours = tuple(x for x in row.values() if not isinstance(x, dict))[1:]
