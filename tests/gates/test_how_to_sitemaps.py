@@ -29,6 +29,7 @@ MAP = "/map.xml"
 LISTS = {
     "missed": [
         ("/missed", "missing content", ""),
+        ("/target", "missing content", ""),
         ("/unlisted", "missing content", ""),
     ],
     "not-found": [("/gone", "404", MAP), ("/none", "404", "")],
