@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rdfcrawl.stores.log.crawl_log import iter_latest
-from tests.crawl.sources.test_measures_of_random_webs import RandomRuns
+from tests.crawl.sources.test_measures_of_random_webs import QUICK, RandomRuns
 from tests.support.crawl_fixtures import Commands
 from tests.support.crawl_webs import Loopback
 from tests.support.judged_requests import SeenRequest
@@ -77,6 +77,8 @@ class JudgedStore:
 
 class KilledEpochs(RandomRuns):
     """A crawl whose refreshers and workers are killed in each epoch."""
+
+    settings = QUICK | {"REVISITS": "refresh"}
 
     def __init__(self, commands: Commands, web: RandomWeb, seed: int) -> None:
         super().__init__(commands, web, seed)

@@ -51,6 +51,8 @@ KINDS = "same", "refresh", "ping", "failed", "kill", "sites", "workers"
 class RandomRuns:
     """A crawl of a web, run after run in ways drawn by chance, a day apart."""
 
+    settings = QUICK
+
     def __init__(self, commands: Commands, web: RandomWeb, seed: int) -> None:
         self.commands, self.web = commands, web
         self.chance = random.Random(seed)
@@ -68,7 +70,7 @@ class RandomRuns:
         """Start a crawl from the seeds."""
         given = ARGUMENTS | arguments
         return self.commands.start_crawl(
-            self.web.seeds, folder=self.folder, arguments=given, **QUICK
+            self.web.seeds, folder=self.folder, arguments=given, **self.settings
         )
 
     def crawl(self, *, kills: bool = False, **arguments: str) -> None:
@@ -135,7 +137,7 @@ class RandomRuns:
 
     def _run(self, *words: str, **arguments: str) -> None:
         given = [f"-a{name}={value}" for name, value in arguments.items()]
-        settings = {"folder": self.folder, "CRAWL_ID": "linkeddata", **QUICK}
+        settings = {"folder": self.folder, "CRAWL_ID": "linkeddata", **self.settings}
         self.note(self.commands.start(*words, *given, **settings).wait())
 
     def start_refresh(self, **settings: Any) -> RunningCrawl:
