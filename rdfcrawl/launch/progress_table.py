@@ -235,6 +235,13 @@ def print_summary(
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
+_FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
+_NO_STATEMENTS: Final = (
+    "no statements were found: `look SITE` shows the ways to the data of a site, and"
+    " `rdf URL` how a document is read"
+)
+
+
 def _hint(  # keyword arguments of a single caller
     now: CrawlSnapshot,
     paths: CrawlPaths,
@@ -250,6 +257,7 @@ def _hint(  # keyword arguments of a single caller
     source = member.accepts.source
     begin = f"give -a {source}=URL or -a {source}=@FILE"
     is_over = not done and (now.documents > 0 or not has_raised)
+    n_hyperlinks = int(now.figures.get("link/hyperlinks_of_seeds", 0))
     hints = (
         (
             now.owed.n_uris > 0 and left == now.owed.n_waiting,
@@ -265,6 +273,11 @@ def _hint(  # keyword arguments of a single caller
         (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
         (bool(own), own.hint),
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
+        (
+            n_hyperlinks > 0,
+            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
+        ),
+        (not now.quads, _NO_STATEMENTS),
     )
     return next((text for holds, text in hints if holds), "")
 
