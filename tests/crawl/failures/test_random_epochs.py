@@ -78,7 +78,7 @@ class JudgedStore:
 class KilledEpochs(RandomRuns):
     """A crawl whose refreshers and workers are killed in each epoch."""
 
-    settings = QUICK | {"REVISITS": "refresh"}
+    settings = QUICK | {"REVISITS": "refresh", "RETRY_TIMES": 0}
 
     def __init__(self, commands: Commands, web: RandomWeb, seed: int) -> None:
         super().__init__(commands, web, seed)
