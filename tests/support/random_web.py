@@ -203,6 +203,8 @@ class RandomWeb:
             "says": self.words(1),
             "changed": self._now,
         }
+        if "/data/" in url:  # a page in its place would not replace the copy
+            given["text"] = ""
         is_dated = self._random.random() < 0.3
         self.answers[url] = Answer(**given | {"is_dated": is_dated} | values)
 
@@ -236,7 +238,7 @@ class RandomWeb:
             "moved": lambda url: self._put(url, Answer(MOVED, target=page)),
             "far": lambda url: self._put(url, Answer(MOVED, target=there)),
             "soft": lambda url: self._put(url, Answer(text=SOFT_404)),
-            "data": lambda url: self._page(url, text=""),
+            "data": lambda url: self._page(url),
             "image": lambda url: self._page(url, text=self.words(9), n_images=2),
             "canonical": lambda url: self._page(url, canonical=page),
             "slow": lambda url: self._put(url, Answer(500)),
@@ -356,7 +358,7 @@ class RandomWeb:
                 answer = answer._replace(says=self.words(1))
             case "leaves" if not is_front:
                 answer = Answer(chance.choice([404, 410, 500]))
-            case "moves" if not (is_front or self._is_far_end(url)):
+            case "moves" if text and not (is_front or self._is_far_end(url)):
                 answer = Answer(MOVED, target=self._target(url))
             case _:
                 text = self.words() if text else ""
