@@ -238,7 +238,7 @@ class RandomWeb:
             "moved": lambda url: self._put(url, Answer(MOVED, target=page)),
             "far": lambda url: self._put(url, Answer(MOVED, target=there)),
             "soft": lambda url: self._put(url, Answer(text=SOFT_404)),
-            "data": lambda url: self._page(url),
+            "data": self._page,
             "image": lambda url: self._page(url, text=self.words(9), n_images=2),
             "canonical": lambda url: self._page(url, canonical=page),
             "slow": lambda url: self._put(url, Answer(500)),
