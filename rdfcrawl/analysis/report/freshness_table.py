@@ -40,7 +40,7 @@ def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
         title="Freshness now",
         sentence="Expected share of copies that equal their pages at the time of this"
         " report, and bounds between which it is in 95 of 100 cases: they are far apart"
-        " after few refetches. Requests a day: refetches so far. One more: the freshness"
+        " after few refetches. Requests a day: refetches so far. One more: freshness"
         " that one more request a day adds. The last columns have the requests a day"
         " that a freshness needs, at the best frequencies for the rates of change; a"
         " dash: it is out of reach, as a page is fetched at most once in an epoch.",
