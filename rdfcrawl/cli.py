@@ -28,7 +28,7 @@ from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
 _PACKAGES: Final = {
     "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"
-    " keep list page ping query rdf refresh report runspider settings store urldb"
+    " keep list look page ping query rdf refresh report runspider settings store urldb"
     " verify workers",
     "scrapy.commands": "check fetch parse shell view",
 }

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from scrapy.settings import BaseSettings
+
 _SPIDER: Final = "linkeddata"
 _ARGUMENTS: Final = {
     "scope": "host",
@@ -68,7 +70,10 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         # The operator names the site, and so a portal there.
-        for name, value in {"CRAWL_ID": _crawl_id(url), "CKAN_ROBOTS": "never"}.items():
+        defaults = {"CRAWL_ID": _crawl_id(url), "CKAN_ROBOTS": "never"}
+        if _wants_freshness(self.settings):
+            defaults["REVISITS"] = "refresh"
+        for name, value in defaults.items():
             self.settings.set(name, value, "command")
         budgets = {"ITEMCOUNT": opts.max_documents, "TIMEOUT": opts.max_secs}
         for name, most in budgets.items():
@@ -81,6 +86,7 @@ class Command(CrawlCommand):
         settings = self.settings
         if settings is None or self.exitcode == 2:
             return
+        from rdfcrawl.analysis.refresh.outlook import read_goal
         from rdfcrawl.commands.report import make_report
         from rdfcrawl.core.errors import ConfigError
         from rdfcrawl.stores.crawl_folder import find_crawl
@@ -92,6 +98,9 @@ class Command(CrawlCommand):
             if why := _failure(root, opts.spargs["seeds"]):
                 outcome = f"not reached ({why}), the next command tries again"
             sys.stdout.write(f"{args[0]}: {outcome}; report: {page}\n")
+            plan = read_goal(root).plan
+            if plan and _wants_freshness(settings):
+                sys.stdout.write(f"{args[0]}: {plan}\n")
         except (ConfigError, OSError) as error:
             sys.stdout.write(f"{args[0]}: {outcome}; no report: {error}\n")
 
@@ -114,3 +123,9 @@ def _crawl_id(url: str) -> str:
     """
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
     return _not_of_names.sub("_", host)[:_MOST_CHARS]
+
+
+def _wants_freshness(settings: BaseSettings) -> bool:
+    from rdfcrawl.monitor.refreshing.options import RefreshOptions
+
+    return bool(RefreshOptions.one(settings, "freshness"))

@@ -137,6 +137,8 @@ class _Epochs:
                 asdict(each) | {"round_days": each.round_days} for each in plan.outlooks
             ],
         }
+        if plan.aim is not None:
+            row["freshness"] = asdict(plan.aim)
         not_due = None if plan.n_chosen else self._refresh.not_due(_now_ms())
         if not_due is not None:
             next_ms = not_due.next_ms
@@ -148,9 +150,14 @@ class _Epochs:
             return
         head = f"epoch {row['epoch']}, {plan.head.policy}"
         if not_due is not None:
-            write_lines(f"{head}: {_none(not_due)}")
+            write_lines(f"{head}: {_none(not_due)}", *_aims(plan))
             return
-        write_lines(f"{head}: {_steps(plan, n_queued)}", *map(str, plan.outlooks[:1]))
+        write_lines(f"{head}: {_steps(plan, n_queued)}", *_aims(plan))
+
+
+def _aims(plan: PlannedEpoch) -> list[str]:
+    """Return the effect on a wanted freshness, else that of budgets, if any."""
+    return [str(plan.aim)] if plan.aim else [str(each) for each in plan.outlooks[:1]]
 
 
 def _steps(plan: PlannedEpoch, n_queued: int) -> str:

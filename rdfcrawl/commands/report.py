@@ -42,7 +42,7 @@ class Command(QuietCommand):
         from rdfcrawl.stores.crawl_folder import find_crawl
 
         if args:
-            fail(f"report: takes options only, not {args[0]}")
+            fail(f"report: takes options only; of one site: --site {args[0]}")
         begin_ms, site = 0, None
         if opts.since is not None:
             from rdfcrawl.stores.export.selection import parse_since
@@ -89,12 +89,14 @@ def make_report(
         OSError: a disk is full, or cannot be read.
     """
     from rdfcrawl.analysis.report.state import ReportState
+    from rdfcrawl.stores.crawl_folder import KeptTime
 
     folder = folder or root / "report"
     form = settings["SESSION_PARAMETERS"]
     state = ReportState(root, folder, site, begin_ms, form)
     if state.page:
         return state.page, ()
+    KeptTime(root).resume()
     from rdfcrawl.analysis.report.making import report_crawl
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build

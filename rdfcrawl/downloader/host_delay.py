@@ -54,6 +54,7 @@ class HostDelay:
     Attributes:
         next_at: monotonic time of the earliest next request.
         ends_at: monotonic time of the latest next request.
+        is_used: a request had its turn.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class HostDelay:
         self._delay_secs = delay_secs
         self.next_at = time.monotonic()
         self.ends_at = self.next_at + max_secs
+        self.is_used = False
 
     async def turn(self, not_before: float = 0.0) -> bool:
         """Wait for the turn of the next request.
@@ -83,6 +85,7 @@ class HostDelay:
                 return False
             now = time.monotonic()
         self.next_at = now + self._delay_secs
+        self.is_used = True
         return True
 
     def note_sent(self, at: float) -> None:

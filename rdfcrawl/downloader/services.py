@@ -68,6 +68,7 @@ class FetchSetup:
         fetchers: custom ones, by scheme.
         is_archived: all requests and responses are kept in a web archive.
         request_for: returns the request for a record; None is a GET of its URL.
+        is_for_all: also for a record that is only a URL.
         ignores_robots: returns whether robots.txt does not apply to a record.
     """
 
@@ -78,6 +79,7 @@ class FetchSetup:
     fetchers: Mapping[str, SchemeFetcher]
     is_archived: bool
     request_for: Callable[[Record], Awaitable[HttpRequest | None]]
+    is_for_all: bool
     ignores_robots: Callable[[Record], bool]
 
 
@@ -241,6 +243,7 @@ class FetchServices:
             is_new=session.links.is_new,
             prime=session.keys.prime,
             request_for=setup.request_for,
+            is_for_all=setup.is_for_all,
             hops=hops,
             robots_txt=self._robots_txt,
             begin=partial(session.worker.begin, what="asked"),

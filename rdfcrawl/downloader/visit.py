@@ -66,6 +66,7 @@ class VisitMaker:
             unseen, and so may be fetched here.
         prime: called with a URL before the first lookup of its key.
         request_for: returns the request for a record of a source.
+        is_for_all: also for a record that is only a URL.
         hops: decides which redirects are followed.
         robots_txt: files already read for their rules; None to request them again.
         begin: called with a visit whose only record is a suspect (`Record.lost`),
@@ -81,6 +82,7 @@ class VisitMaker:
     is_new: Callable[[str], Awaitable[bool]]
     prime: Callable[[str], Awaitable[None]] | None = None
     request_for: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
+    is_for_all: bool = False
     hops: RedirectJudge = field(default_factory=RedirectJudge)
     robots_txt: FetchedRobots | None = None
     begin: Callable[[Visit], Awaitable[None]] | None = None
@@ -107,7 +109,8 @@ class VisitMaker:
             return record.url, options_of_user(options, record.task)
         if isinstance(record.task, RefreshedPage):
             options = replace(options, refreshed=record.task)
-        if self.request_for is None or not (record.kind.is_source or record.task):
+        is_plain = not (record.kind.is_source or record.task or self.is_for_all)
+        if self.request_for is None or is_plain:
             return record.url, options
         request_for = await self.request_for(record)
         if request_for is None:
@@ -153,6 +156,8 @@ class VisitMaker:
         finally:
             visit.refused = run.evidence.suspected
             run.records.settle(run.pace.rest_secs())
+            if not (run.pace.is_used or visit.rules_at or visit.returned):
+                visit.is_unrequested = True  # each record was refused
 
 
 class _VisitRun:

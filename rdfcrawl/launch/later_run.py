@@ -37,7 +37,7 @@ async def queue_later_run(checked: CheckedCrawl) -> str:
         run = LaterRun(
             options=options.crawl,
             interval_ms=options.harvest.revisit_secs * 1000,
-            failures=RefreshOptions.from_settings(settings).failures,
+            refresh=RefreshOptions.from_settings(settings),
             seeds=_seeds(checked, arguments),
         )
         return await run.queue(settings)

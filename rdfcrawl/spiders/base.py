@@ -55,12 +55,15 @@ class RdfSpider(Spider):
         takes: our arguments that the class adds to those of its bases.
         arguments_class: class of the parsed arguments, a subclass of `CrawlArguments`.
         makes_documents: a request with only a URL is for a document.
+        chooses_requests: `request_for` is called for all records, not only for those of
+            sources.
         is_onlooker: the spider reads one page without joining the crawl.
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
     arguments_class: ClassVar[type[CrawlArguments] | None] = None
     makes_documents: ClassVar[bool] = True
+    chooses_requests: ClassVar[bool] = False
     is_onlooker = False
 
     def __init__(
@@ -343,6 +346,7 @@ class RdfSpider(Spider):
             fetchers=self.fetchers,
             is_archived=options.archive.is_wanted,
             request_for=self.request_for,
+            is_for_all=self.chooses_requests,
             ignores_robots=self.ignores_robots,
         )
         fetching = open_services(self.crawler, session, setup)

@@ -173,7 +173,12 @@ def test_wrong_values_of_sitemaps_are_ignored(tmp_path: Path) -> None:
 
 def test_missing_reports_are_explained(tmp_path: Path) -> None:
     """If there is no crawl, or an option is wrong, then one line says so."""
-    for words in ((), ("site",), ("--since", "soon"), ("--site", "a b")):
-        done = report(tmp_path, *words)
+    write_events(tmp_path / "a" / "one", events())
+    none, a = tmp_path / "none", tmp_path / "a"
+    for folder, *words in (
+        *((none,), (none, "site"), (none, "--since", "soon"), (none, "--site", "a b")),
+        (a, "--site", "elsewhere.example"),
+    ):
+        done = report(folder, *words)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1

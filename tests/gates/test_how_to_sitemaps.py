@@ -38,6 +38,7 @@ LISTS = {
     "error-pages": [("/lost", "200", MAP)],
     "failed": [],
     "refused": [],
+    "not-requested": [],
     "duplicates": [("/p7?print=1", "/p7", MAP)],
     "unclaimed-changes": [],
     "claimed-unchanged": [],

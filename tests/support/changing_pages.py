@@ -123,7 +123,7 @@ class ChangingSite:
         for epoch in range(n_epochs):
             if epoch == warm_up:
                 self._fresh_days, self._n_days = 0.0, 0
-            changed = self._pass_day()
+            changed = self.pass_day()
             n_changed += changed
             numbers.append(self.refresh(policy, budget))
             n_missed += sum(page.copy != page.version for page in self.pages)
@@ -147,7 +147,7 @@ class ChangingSite:
         fetch = UriFetch(started_ms=self.day * DAY_MS, content_hash=f"v{page.version}")
         page.fetches.append(fetch)
 
-    def _pass_day(self) -> int:
+    def pass_day(self) -> int:
         """Let a day pass; return how many pages changed in it."""
         begin, self.day = self.day, self.day + 1
         n_changed = 0

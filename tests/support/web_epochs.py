@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import CrawlResult
 
 _find_revision = re.compile(rb'"Page [0-9]+, revision ([0-9]+)"').search
+_is_page = re.compile(r"/(page|data)/").search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class CrawlEpoch:
         return [
             url
             for url, status in self.asked
-            if re.search(r"/(page|data)/", url) and (not statuses or status in statuses)
+            if _is_page(url) and (not statuses or status in statuses)
         ]
 
 
@@ -111,6 +112,19 @@ class EpochWeb:
     def truth(self, at: float) -> WebTruth:
         """Return the events up to a time."""
         return gather_history(iter_history(self.nodes, begin="", horizon=at))
+
+    def forget(self) -> None:
+        """Drop the requests so far."""
+        self._web.forget()
+
+    def pages(self) -> set[str]:
+        """Return the pages that were requested since the last run began."""
+        return {
+            node.origin + one.target
+            for node in self.nodes
+            for one in self._web.requests(node)
+            if _is_page(one.target)
+        }
 
     def run(self, command: Callable[[], CrawlResult]) -> CrawlEpoch:
         """Run a command to its end, and judge the result."""

@@ -128,7 +128,7 @@ def mean_freshness(rate: float, frequency: float) -> float:
 
 
 def allocate(
-    rates: Mapping[float, int], budget: float, most: float = inf
+    rates: Mapping[float, float], budget: float, most: float = inf
 ) -> dict[float, float]:
     """Return the frequency for each rate of change that maximizes mean freshness.
 
@@ -154,13 +154,15 @@ def allocate(
     return dict.fromkeys(rates, 0.0) | found
 
 
-def freshness_of(rates: Mapping[float, int], budget: float, most: float = inf) -> float:
+def freshness_of(
+    rates: Mapping[float, float], budget: float, most: float = inf
+) -> float:
     """Return the mean freshness of the best allocation; for arguments see there."""
     return _mean(rates, allocate(rates, budget, most))
 
 
 def budget_for(
-    rates: Mapping[float, int], freshness: float, most: float = inf
+    rates: Mapping[float, float], freshness: float, most: float = inf
 ) -> float | None:
     """Return the least budget for a mean freshness; None if it is out of reach.
 
@@ -189,11 +191,13 @@ def _best(
     return {rate: min(best_frequency(rate, multiplier), most) for rate in changing}
 
 
-def _spent(changing: Mapping[float, int], frequencies: Mapping[float, float]) -> float:
+def _spent(
+    changing: Mapping[float, float], frequencies: Mapping[float, float]
+) -> float:
     return fsum(f * changing[rate] for rate, f in frequencies.items())
 
 
-def _mean(rates: Mapping[float, int], frequencies: Mapping[float, float]) -> float:
+def _mean(rates: Mapping[float, float], frequencies: Mapping[float, float]) -> float:
     total = fsum(
         mean_freshness(rate, frequencies[rate]) * n for rate, n in rates.items()
     )

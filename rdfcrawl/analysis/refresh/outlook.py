@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from heapq import nlargest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from rdfcrawl.analysis.refresh.aims import FreshnessPlan
 from rdfcrawl.analysis.refresh.optimal import budget_for, freshness_of
 from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.core.messages import counted
@@ -61,9 +62,9 @@ class RefreshOutlook:
     def __str__(self) -> str:
         """Return the outlook in words."""
         days = self.round_days
-        length = "never ends" if days is None else f"takes {_days(days)}"
+        length = "never ends" if days is None else f"takes {days_text(days)}"
         needs = (
-            f"{TARGET} is out of reach in epochs of {_days(self.epoch_ms / DAY_MS)}"
+            f"{TARGET} is out of reach in epochs of {days_text(self.epoch_ms / DAY_MS)}"
             if self.needed is None
             else f"{TARGET} needs {self.needed:,} an epoch"
         )
@@ -74,7 +75,7 @@ class RefreshOutlook:
         )
 
 
-def _days(days: float) -> str:
+def days_text(days: float) -> str:
     """Return a time in its largest unit, to three digits."""
     units = {"day": 1.0, "hour": 24.0, "minute": 1440.0, "second": 86_400.0}
     name = next((x for x, n in units.items() if days * n >= 1), "second")
@@ -159,18 +160,46 @@ class OutlookCount:
         )
 
 
-def write_outlooks(root: Path, outlooks: Iterable[RefreshOutlook]) -> None:
-    """Replace the outlooks of a crawl."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshGoal:
+    """The aim of the last epoch of refresh.
+
+    Attributes:
+        epoch_ms: length of an epoch.
+        plan: for a wanted freshness; None: none is wanted.
+    """
+
+    epoch_ms: int = DAY_MS
+    plan: FreshnessPlan | None = None
+
+
+def write_outlooks(
+    root: Path, goal: RefreshGoal, outlooks: Iterable[RefreshOutlook]
+) -> None:
+    """Replace the goal and the outlooks of a crawl."""
     draft = root / FOLDER / _DRAFT
+    there = {"goal": asdict(goal), "outlooks": [asdict(each) for each in outlooks]}
     with synced_file(draft) as file:
-        file.write(json.dumps([asdict(each) for each in outlooks]).encode("ascii"))
+        file.write(json.dumps(there).encode("ascii"))
     draft.replace(root / FOLDER / _FILE)
+
+
+def read_goal(root: Path) -> RefreshGoal:
+    """Return the goal of the last epoch of a crawl."""
+    found = _read(root).get("goal", {})
+    if plan := found.get("plan"):
+        found["plan"] = FreshnessPlan(**plan)
+    return RefreshGoal(**found)
 
 
 def read_outlooks(root: Path) -> list[RefreshOutlook]:
     """Return the outlooks of a crawl; none if budgets suffice."""
+    return [RefreshOutlook(**row) for row in _read(root).get("outlooks", [])]
+
+
+def _read(root: Path) -> dict[str, Any]:
     try:
-        rows = json.loads((root / FOLDER / _FILE).read_bytes())
-        return [RefreshOutlook(**row) for row in rows]
-    except (FileNotFoundError, ValueError, TypeError):
-        return []
+        found: dict[str, Any] = json.loads((root / FOLDER / _FILE).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found

@@ -11,10 +11,10 @@ Source: J. Cho and H. Garcia-Molina, "Effective page refresh policies for Web cr
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import floor, log
+from math import ceil, floor, isqrt, log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.refresh.optimal import EXPLORATION, OptimalFreshness
@@ -69,17 +69,46 @@ class BudgetShares:
     turn: int
     exploration: float = EXPLORATION
     _offers: Counter[int] = field(default_factory=Counter)
+    _n_explored: int = 0
+    _gains: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
 
-    def offer(self, worths: Iterable[float]) -> None:
-        """Count the offers of one host."""
-        self._offers.update(map(_step, worths))
+    def offer(self, worths: Iterable[float], gains: Iterable[float] = ()) -> None:
+        """Count the offers of one host, with the freshness that each adds, if known."""
+        steps = list(map(_step, worths))
+        self._offers.update(steps)
+        for step, gain in zip(steps, gains, strict=False):
+            self._gains[step] += gain
+
+    @property
+    def n_offers(self) -> int:
+        """Number of offers."""
+        return self._offers.total()
+
+    def limit(self, missing: float, n_pages: int) -> float:
+        """Reduce the budget to the best offers that add so much freshness.
+
+        Return the freshness that the offers within the budget add. Besides, some offers
+        of `n_pages` pages are granted for exploration, also if nothing is missing.
+        """
+        n_granted = added = 0.0
+        most = self.budget * (1 - self.exploration)
+        for step in sorted(self._offers, reverse=True):
+            n, gain = self._offers[step], self._gains[step]
+            part = min(max(missing - added, 0.0) / gain, 1.0) if gain > 0 else 0.0
+            part = min(part, (most - n_granted) / n)
+            n_granted, added = n_granted + part * n, added + part * gain
+        learned = max(n_granted * self.exploration, isqrt(n_pages) / 2)
+        self._n_explored = ceil(learned)
+        self.budget = min(self.budget, ceil(n_granted) + self._n_explored)
+        return added
 
     def settled(self) -> SettledShares:
         """Return the shares, once all hosts have offered."""
-        n_all = self._offers.total()
+        n_all = self.n_offers
         if n_all <= self.budget:
             return SettledShares(_WORTHLESS - 1, _Part(0, 0, 0), _Part(0, 0, 0))
-        n_explored = round(self.budget * self.exploration)
+        n_explored = self._n_explored or round(self.budget * self.exploration)
+        n_explored = min(n_explored, self.budget)
         left, price = self.budget - n_explored, _WORTHLESS
         for price in sorted(self._offers, reverse=True):
             if self._offers[price] >= left:

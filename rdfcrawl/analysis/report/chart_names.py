@@ -6,19 +6,24 @@ A name is next to its dot if there is room, else further away, with a line to th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import cos, hypot, pi, sin
+from math import cos, hypot, inf, pi, sin
+from operator import attrgetter
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
 MAX_NAMES: Final = 24  # of the largest dots
-_MAX_CHARS: Final = 28
-# Units of a chart, for the largest size of the letters in the style of the page.
-_CHAR_WIDTH: Final = 8.4
-_HEIGHT: Final = 17
+_MAX_CHARS: Final = 24
+# Units of a chart, for the largest letters in the style of the page.
+_CHAR_WIDTH: Final = 8.8
+_HEIGHT: Final = 16
+_WIDE: Final = frozenset("mwMW@%")
 _GAP: Final = 2
-_RING: Final = 9  # distance between the rings of places around a dot
-_N_RINGS: Final = 40
+_FAR: Final = 9
 _DIRECTIONS: Final = 16
+_STEP: Final = 8  # between places that are not next to the dot
+# A name moves away by as many units rather than cover a dot, or cross a line.
+_DOT_COST: Final = 25
+_LINE_COST: Final = 60
 
 
 class ChartBox(NamedTuple):
@@ -69,7 +74,6 @@ class PlacedName(NamedTuple):
     Attributes:
         anchor: the end of the text at the place, as in SVG.
         box: that the name occupies.
-        is_far: a line connects it with the dot.
     """
 
     text: str
@@ -78,7 +82,33 @@ class PlacedName(NamedTuple):
     anchor: str
     box: ChartBox
     dot: NamedDot
-    is_far: bool
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """The point of the box that is nearest to the dot."""
+        left, top, right, bottom = self.box
+        x, y = self.dot.x, self.dot.y
+        return min(max(x, left), right), min(max(y, top), bottom)
+
+    @property
+    def distance(self) -> float:
+        """The distance of the box from the dot."""
+        x, y = self.end
+        return hypot(x - self.dot.x, y - self.dot.y) - self.dot.radius
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a line connects the name with the dot."""
+        return self.distance > _FAR
+
+    def line(self) -> Iterator[ChartBox]:
+        """Yield small boxes along the line to the dot, without its ends."""
+        (x, y), dot = self.end, self.dot
+        n = int(self.distance / _FAR) if self.is_far else 0
+        for step in range(1, n + 1):
+            share = step / (n + 1)
+            at = dot.x + (x - dot.x) * share, dot.y + (y - dot.y) * share
+            yield NamedDot(*at, 1).box
 
 
 def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
@@ -92,43 +122,79 @@ def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
         within: the box that contains all names.
     """
     named = [each for each in dots if each.name]
-    n_rings = _N_RINGS if len(named) <= MAX_NAMES else 1
+    is_anywhere = len(named) <= MAX_NAMES
     boxes = [each.box for each in dots]
     placed: list[PlacedName] = []
+    lines: list[ChartBox] = []
     for dot in named[:MAX_NAMES]:
-        places = [x for x in _places(dot, n_rings) if within.holds(x.box)]
-        free = list(_free(places, [each.box for each in placed]))
-        best = next(_free(free, boxes), None) or next(iter(free), None)
+        taken = [each.box for each in placed]
+        places = _places(dot, within if is_anywhere else None)
+        free = (x for x in places if within.holds(x.box))
+        best = _best(free, boxes, taken, lines)
         if best is not None:
             placed.append(best)
+            lines += best.line()
     return placed
 
 
-def _free(
-    places: Iterable[PlacedName], taken: Sequence[ChartBox]
-) -> Iterator[PlacedName]:
-    for each in places:
-        if not any(each.box.overlaps(other) for other in taken):
-            yield each
+def _best(
+    places: Iterable[PlacedName],
+    dots: Sequence[ChartBox],
+    names: Sequence[ChartBox],
+    lines: Sequence[ChartBox],
+) -> PlacedName | None:
+    """Return the nearest place without a name, and with few dots and lines."""
+    best, least = None, inf
+    for place in sorted(places, key=attrgetter("distance")):
+        if place.distance >= least:
+            break
+        if not _n_overlaps(place.box, names):
+            n_crossed = sum(_n_overlaps(x, names) for x in place.line())
+            n_crossed += _n_overlaps(place.box, lines)
+            cost = place.distance + _LINE_COST * n_crossed
+            cost += _DOT_COST * _n_overlaps(place.box, dots)
+            if cost < least:
+                best, least = place, cost
+    return best
 
 
-def _places(dot: NamedDot, n_rings: int) -> Iterator[PlacedName]:
-    """Yield places for the name of a dot, the nearest first."""
+def _n_overlaps(box: ChartBox, others: Iterable[ChartBox]) -> int:
+    return sum(map(box.overlaps, others))
+
+
+def _places(dot: NamedDot, anywhere: ChartBox | None) -> Iterator[PlacedName]:
+    """Yield places for the name of a dot: next to it, then all over a box, if any."""
     name = dot.name
     text = name if len(name) <= _MAX_CHARS else name[: _MAX_CHARS - 1] + "…"
-    width = _CHAR_WIDTH * sum(1 + (east_asian_width(x) in "WF") for x in text)
-    for ring in range(n_rings):
-        distance = dot.radius + _GAP + ring * _RING
-        for step in range(_DIRECTIONS):
-            angle = 2 * pi * step / _DIRECTIONS
-            across, down = cos(angle), -sin(angle)
-            x, y = dot.x + across * distance, dot.y + down * distance
-            side = (across > 0.3) - (across < -0.3)
-            left = x - width * (1 - side) / 2
-            middle = y + down * _HEIGHT / 2
-            box = ChartBox(
-                left, middle - _HEIGHT / 2, left + width, middle + _HEIGHT / 2
-            )
-            anchor = ("end", "middle", "start")[side + 1]
-            is_far = hypot(x - dot.x, y - dot.y) > dot.radius + 2 * _RING
-            yield PlacedName(text, x, middle + 4, anchor, box, dot, is_far)
+    width = _CHAR_WIDTH * sum(map(_share_of_width, text))
+    distance = dot.radius + _GAP
+    for step in range(_DIRECTIONS):
+        angle = 2 * pi * step / _DIRECTIONS
+        across, down = cos(angle), -sin(angle)
+        side = (across > 0.3) - (across < -0.3)
+        left = dot.x + across * distance - width * (1 - side) / 2
+        top = dot.y + down * (distance + _HEIGHT / 2) - _HEIGHT / 2
+        yield _placed(dot, text, left, top, width)
+    if anywhere is not None:
+        for top in range(int(anywhere.top), int(anywhere.bottom), _STEP):
+            for left in range(int(anywhere.left), int(anywhere.right), _STEP):
+                yield _placed(dot, text, left, top, width)
+
+
+def _placed(
+    dot: NamedDot, text: str, left: float, top: float, width: float
+) -> PlacedName:
+    """Return a name in a box, at the end that is nearer to the dot."""
+    box = ChartBox(left, top, left + width, top + _HEIGHT)
+    x, anchor = left + width / 2, "middle"
+    if box.left >= dot.x:
+        x, anchor = box.left, "start"
+    elif box.right <= dot.x:
+        x, anchor = box.right, "end"
+    return PlacedName(text, x, top + _HEIGHT / 2 + 4, anchor, box, dot)
+
+
+def _share_of_width(char: str) -> float:
+    if east_asian_width(char) in "WF":
+        return 2
+    return 1.5 if char in _WIDE else 1

@@ -254,7 +254,7 @@ def _dots(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
         )
     for each in place_names(dots, ChartBox(_LEFT, _TOP - 20, _WIDTH, _BOTTOM)):
         if each.is_far:
-            yield _line("axis", each.dot.x, each.dot.y, each.x, each.y - 4)
+            yield _line("leader", each.dot.x, each.dot.y, *each.end)
         yield _words(each.x, each.y, each.text, each.anchor, "name")
 
 

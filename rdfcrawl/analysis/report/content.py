@@ -310,6 +310,8 @@ def shown(text: str) -> str:
     >>> shown("a\x00b"), shown("a\u202eb")
     ('a\\u0000b', 'a\\u202eb')
     """
+    if text.isprintable():  # much faster
+        return text
     return _UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

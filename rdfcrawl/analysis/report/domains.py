@@ -37,8 +37,11 @@ from rdfcrawl.analysis.measures.refetches import (
 )
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
+from rdfcrawl.analysis.refresh.histories import SiteHistories
+from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
 from rdfcrawl.analysis.report.url_lists import DomainLists, RowBlock, UrlLists
+from rdfcrawl.core.times import now_ms
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
 
@@ -71,6 +74,7 @@ class DomainSummary(NamedTuple):
     copies: CopyFreshness
     habits: SitemapHabits
     listed: ListedCount
+    histories: SiteHistories
 
 
 class DomainMeasures(NamedTuple):
@@ -107,6 +111,7 @@ class DomainReading:
         self._usage = UsageCount()
         self._listed = ListedCount()
         self._sample: list[UriFacts] = []
+        self._histories = SiteHistories(now_ms() / DAY_MS)
         self._lists = DomainLists()
 
     def add(self, some: list[UriFacts]) -> None:
@@ -121,6 +126,7 @@ class DomainReading:
             self._listed.add(facts, outcome)
             found = list(iter_intervals(facts))
             self._lists.add(facts, outcome, found)
+            self._histories.add(facts, found)
             intervals += found
             for interval in found:
                 self._copies.add(interval)
@@ -147,6 +153,7 @@ class DomainReading:
             self._copies,
             describe_habits(sitemaps),
             self._listed,
+            self._histories,
         )
         return DomainMeasures(summary, self._usage, self._sample, self._lists.blocks())
 
@@ -175,6 +182,7 @@ class SiteFigures:
 
     Attributes:
         missed: table 2, of a sample over all domains.
+        rest: histories of the pages of other domains than the largest.
         lists: of URLs; None: they are not kept.
     """
 
@@ -192,6 +200,9 @@ class SiteFigures:
     usage: UsageCount = field(default_factory=UsageCount)
     outcomes: ListedCount = field(default_factory=ListedCount)
     summary: CoverageSummary = field(default_factory=CoverageSummary)
+    rest: SiteHistories = field(
+        default_factory=lambda: SiteHistories(now_ms() / DAY_MS)
+    )
     clouds: dict[str, PointCloud] = field(
         default_factory=lambda: {
             "figure-3": PointCloud(AxisScale.LOG, AxisScale.LOG_SHARE),
@@ -233,7 +244,8 @@ class SiteFigures:
         if len(self._largest) < MAX_ROWS:
             heappush(self._largest, item)
         else:
-            heappushpop(self._largest, item)
+            _, _, smallest = heappushpop(self._largest, item)
+            self.rest.merge(smallest.histories)
 
     def _draw(self, found: DomainCoverage) -> None:
         """Add a domain to figures 3 to 5; undefined measures have no dot."""

@@ -75,6 +75,10 @@ _CLOUDS: Final = (
         ),
     ),
 )
+_WHY_EMPTY: Final = {
+    _INDEXED: "No page with statements was fetched.",
+    _RANKED: "No page that others link to was fetched.",
+}
 _NOT_BOTH: Final = "No URL is named both by a sitemap and by a link."
 _WITH_DIAGONAL: Final = frozenset({"figure-4", "figure-5b"})
 
@@ -113,8 +117,7 @@ def _cloud_figure(  # a row of the table above
         weight_label="URLs seen",
         series=(ChartSeries("sites", cloud.marks()),),
         has_diagonal=key in _WITH_DIAGONAL,
-        why_empty="No page of any site was fetched"
-        + (", or scores of PageRank were not computed." if y is _RANKED else "."),
+        why_empty=_WHY_EMPTY.get(y, "No page of any site was fetched."),
     )
 
 

@@ -14,7 +14,7 @@ from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
-from rdfcrawl.analysis.refresh.outlook import read_outlooks
+from rdfcrawl.analysis.refresh.outlook import RefreshGoal, read_goal, read_outlooks
 from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import CrawlReport, ReportSection, day_text
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
@@ -23,6 +23,7 @@ from rdfcrawl.analysis.report.figures import (
     make_discovery_figures,
     make_growth_figures,
 )
+from rdfcrawl.analysis.report.freshness_table import make_freshness_table
 from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
     iter_quota_entries,
@@ -63,11 +64,17 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
 from rdfcrawl.analysis.verifications import iter_verified
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.sorting import SpillFolder
 
 
 def make_report(
-    sites: SiteFigures, counts: ActivityCounts, *, title: str, scope: str
+    sites: SiteFigures,
+    counts: ActivityCounts,
+    *,
+    title: str,
+    scope: str,
+    goal: RefreshGoal | None = None,
 ) -> CrawlReport:
     """Return the report of some figures.
 
@@ -76,6 +83,7 @@ def make_report(
         counts: of its provenance.
         title: with the name of the crawl.
         scope: sites and times that were counted.
+        goal: of refresh; None: the default.
     """
     sections = (
         ReportSection(
@@ -98,6 +106,7 @@ def make_report(
                 *make_discovery_figures(sites),
                 *(make_ping_table(sites), make_first_seen_table(sites)),
                 *(make_lastmod_table(sites), make_group_table(sites)),
+                make_freshness_table(sites, goal or RefreshGoal()),
                 make_copies_table(sites),
                 make_refresh_table(counts),
             ),
@@ -173,7 +182,8 @@ def report_crawl(
             lists.
 
     Raises:
-        ConfigError: there is no URL database, or it is damaged.
+        ConfigError: there is no URL database, or it is damaged; or nothing is known of
+            the site.
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database, SpillFolder(root) as scratch:
@@ -190,7 +200,9 @@ def report_crawl(
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
-    report = report_counted(root.name, sites, counts)
+    if site is not None and not (sites.n_domains or counts.by_status):
+        raise ConfigError(f"the crawl {root.name} has no URI of {site}")
+    report = report_counted(root.name, sites, counts, read_goal(root))
     quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
     budgets = outlook_section(read_outlooks(root), site)
     verified = verified_section(iter_verified(root, site))
@@ -200,7 +212,10 @@ def report_crawl(
 
 
 def report_counted(
-    name: str, sites: SiteFigures, counts: ActivityCounts
+    name: str,
+    sites: SiteFigures,
+    counts: ActivityCounts,
+    goal: RefreshGoal | None = None,
 ) -> CrawlReport:
     """Return the report of the figures of a crawl."""
     return make_report(
@@ -208,6 +223,7 @@ def report_counted(
         counts,
         title=f"Report of the crawl {name}",
         scope=_scope(counts.site, int(counts.begin_ms), counts.last_ms),
+        goal=goal,
     )
 
 

@@ -6,6 +6,7 @@ link or a style.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -63,12 +64,13 @@ svg text.name { font-size: 12px; fill: var(--text); stroke: var(--panel);
   stroke-width: 3px; paint-order: stroke; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .axis { stroke: var(--soft); stroke-width: 1; }
+svg .leader { stroke: var(--soft); stroke-width: .6; }
 svg .diagonal { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 4; }
 svg .s0 { fill: var(--s0); }
 svg .s1 { fill: var(--s1); }
 svg circle { stroke: var(--panel); stroke-width: .7; }
 section.table { margin: 1.6rem 0; }
-.scroll { overflow-x: auto; max-height: 32rem; overflow-y: auto;
+.scroll { overflow-x: auto; max-height: 38rem; overflow-y: auto;
   border: 1px solid var(--line); border-radius: .4rem; width: fit-content;
   max-width: 100%; }
 table { border-collapse: collapse; font-size: .875rem;
@@ -82,15 +84,15 @@ tbody th { font-weight: normal; min-width: 9rem; max-width: 24rem;
   overflow-wrap: anywhere; }
 td { min-width: 4rem; max-width: 28rem; overflow-wrap: anywhere; }
 th.number, td.number { text-align: right; }
-td.number { white-space: nowrap; overflow-wrap: normal; }
+td.number, td.time { white-space: nowrap; overflow-wrap: normal; }
 small { color: var(--soft); display: block; font-size: .75rem; }
 @media screen and (max-width: 30rem) {
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
   svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
-  svg text.name { font-size: 15px; }
+  svg text.name { font-size: 14px; }
   tbody th { min-width: 6.5rem; max-width: 10.5rem; overflow-wrap: break-word; }
-  td:not(.number) { min-width: 11rem; }
+  td:not(.number, .time) { min-width: 11rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
@@ -101,7 +103,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   th, td, thead th { min-width: 0; }
   tbody th { min-width: 5.5rem; }
   thead th, tbody th { position: static; }
-  td.number small { white-space: normal; font-size: 6pt; }
+  td.number small, td.time { white-space: normal; font-size: 6pt; }
   .figures { grid-template-columns: 1fr 1fr; }
   figcaption { font-size: 8pt; }
   svg text { font-size: 16px; }
@@ -113,7 +115,8 @@ small { color: var(--soft); display: block; font-size: .75rem; }
 """
 
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_is_time: Final = re.compile(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?").fullmatch
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def iter_page(report: CrawlReport) -> Iterator[str]:
@@ -172,8 +175,8 @@ def _table(table: ReportTable) -> Iterator[str]:
     yield f'<section class="table" id="table-of-{key}">\n<h3>{title}</h3>\n'
     yield f"<p>{escape(table.sentence)}</p>\n"
     if table.is_empty:
-        why = f"There is nothing to show yet. {table.why_empty}"
-        yield f"<p>{escape(why.strip())}</p>\n"
+        why = "" if table.iter_all else "There is nothing to show yet. "
+        yield f"<p>{escape((why + table.why_empty).strip())}</p>\n"
     else:
         yield from _cells(table, title)
     if table.n_left_out:
@@ -198,7 +201,9 @@ def _cells(table: ReportTable, title: str) -> Iterator[str]:
 def _row(row: ReportRow) -> Iterator[str]:
     yield f'<tr><th scope="row">{_cell(row[0])}</th>'
     for cell in row[1:]:
-        kind = "" if isinstance(cell, str) else ' class="number"'
+        kind = ' class="number"'
+        if isinstance(cell, str):
+            kind = ' class="time"' if _is_time(cell) else ""
         yield f"<td{kind}>{_cell(cell)}</td>"
     yield "</tr>\n"
 

@@ -34,7 +34,7 @@ def make_size_table(sites: SiteFigures) -> ReportTable:
         " counts in both rows. Signal to noise (5): distinct pages for each URL seen;"
         " efficiency: for each URL crawled.",
         columns=(
-            *("", "seen", "crawled", "distinct", "useful"),
+            *("URLs", "seen", "crawled", "distinct", "useful"),
             *("signal to noise", "efficiency"),
         ),
         rows=(
@@ -153,7 +153,7 @@ def make_summary_table(sites: SiteFigures) -> ReportTable:
         title="All sites in numbers",
         sentence="Summary of figures 3 and 5(b). The correlation is Pearson's, of the"
         " logarithm of URLs seen and unique coverage: near 0, size does not matter.",
-        columns=("", "value"),
+        columns=("measure", "value"),
         rows=(
             ("sites", sites.n_domains),
             ("sites with unique coverage above 0.5", found.half_share),
@@ -241,7 +241,7 @@ def make_ping_table(sites: SiteFigures) -> ReportTable:
         title="Effect of pings",
         sentence="Shares of all URLs seen both ways; in the last row, of the URLs of"
         " its column. If both are equal there, pings make no difference.",
-        columns=("", "with ping", "without ping"),
+        columns=("URLs", "with ping", "without ping"),
         rows=tuple(rows),
     )
 
@@ -383,7 +383,7 @@ def make_usage_table(sites: SiteFigures) -> ReportTable:
         key="usage",
         title="Values in sitemaps",
         sentence="Shares are of all listings of URLs in sitemaps.",
-        columns=("", "value"),
+        columns=("measure", "value"),
         rows=tuple(rows),
     )
 

@@ -1,11 +1,13 @@
 """The state of the files of which a report was made, and of those of the report.
 
-The same logs give the same report, so an unchanged state means that it is up to date.
+The same logs give the same report, but for the freshness of copies at its time. So an
+unchanged state means that it is up to date, for an hour.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +23,7 @@ _SOURCES: Final = (
 )
 _DERIVED: Final = "urldb/urldb.json", "ranks/ranks.bin"
 _NAME: Final = ".state"
+_VALID_SECS: Final = 3600
 
 
 class ReportState:
@@ -43,6 +46,9 @@ class ReportState:
     def page(self) -> Path | None:
         """The page of the last report if it is up to date; else None."""
         try:
+            made_secs = (self._folder / _NAME).stat().st_mtime
+            if not 0 <= time.time() - made_secs < _VALID_SECS:
+                return None
             kept, *names = (self._folder / _NAME).read_text().split("\n")
         except OSError:
             return None

@@ -100,7 +100,7 @@ _OF_OUTCOMES: Final = {
         "Blocked by robots.txt",
         "URLs that robots.txt forbids, so they were not requested. Remove the listed"
         " ones from sitemaps, or allow them.",
-        ("URL", "reason", "requested", *_LINKED),
+        ("URL", "reason", *_LINKED),
     ),
     PageOutcome.NOINDEX: UrlList(
         "noindex",
@@ -126,7 +126,14 @@ _OF_OUTCOMES: Final = {
         "Refused by the crawl",
         "URLs that were not requested because of limits of the crawl, such as"
         " max_per_host.",
-        ("URL", "reason", "requested", *_LINKED),
+        ("URL", "reason", *_LINKED),
+    ),
+    PageOutcome.NOT_TRIED: UrlList(
+        "not-requested",
+        "Listed, but not requested",
+        "URLs of sitemaps that the crawl has not requested: they are still in its"
+        " queue, or out of its scope, as those of another site.",
+        ("URL", *_LINKED),
     ),
 }
 LISTS: Final = (MISSED, *_OF_OUTCOMES.values(), DUPLICATES, UNCLAIMED, UNCHANGED)
@@ -146,10 +153,12 @@ def rows_of(
     """
     url = facts.url
     found_at = facts.linked_by, _sitemap(facts) if facts.is_still_listed else ""
-    if outcome in _OF_OUTCOMES:
-        last = facts.fetches[-1].started_ms if facts.fetches else 0
-        requested = "" if facts.refusal else _time(last)
-        yield _OF_OUTCOMES[outcome], (url, detail_of(facts), requested, *found_at)
+    if outcome is PageOutcome.NOT_TRIED:
+        if facts.is_still_listed:
+            yield _OF_OUTCOMES[outcome], (url, *found_at)
+    elif outcome is not PageOutcome.READ:
+        last = () if facts.refusal else (_time(facts.fetches[-1].started_ms),)
+        yield _OF_OUTCOMES[outcome], (url, detail_of(facts), *last, *found_at)
     if facts.is_crawled and facts.is_copy:
         yield DUPLICATES, (url, facts.original, *found_at)
     elif outcome is PageOutcome.READ and not facts.is_still_listed:
@@ -214,7 +223,7 @@ class DomainLists:
 
 
 def _pack(part: _Part, rows: list[str]) -> RowBlock:
-    content = zstd.compress("\n".join(rows).encode(), _LEVEL)
+    content = zstd.compress(",".join(rows).encode(), _LEVEL)
     return RowBlock(*part, len(rows), content)
 
 
@@ -297,5 +306,4 @@ class _ListPart:
     def rows(self) -> Iterator[ReportRow]:
         for begin, end in zip(self._ends, self._ends[1:], strict=False):
             content = zstd.decompress(self._spill.read(begin, end))
-            for line in content.split(b"\n"):
-                yield tuple(json.loads(line))
+            yield from map(tuple, json.loads(b"[%b]" % content))

@@ -190,7 +190,11 @@ _TABLE: Final = "covered"
 
 
 class WholeDatasets:
-    """Covers URLs by the prefixes of datasets, and defers links to such URLs."""
+    """Covers URLs by the prefixes of datasets, and defers links to such URLs.
+
+    Attributes:
+        has_prefixes: this worker knows a dataset with prefixes.
+    """
 
     def __init__(
         self,
@@ -205,6 +209,7 @@ class WholeDatasets:
         self._links = links
         self._prime = prime
         self._released = ExcludedPrefixes()
+        self.has_prefixes = False
 
     async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
         """Skip URLs with these prefixes, which the dataset contains."""
@@ -214,6 +219,7 @@ class WholeDatasets:
             # Prefixes of other workers are read periodically, as each dataset would
             # read all.
             self._ingests.own.covered.add(names)
+            self.has_prefixes = True
 
     async def uncover(
         self, prefixes: Sequence[str], dataset: str, *, is_forgotten: bool = False
@@ -242,15 +248,11 @@ class WholeDatasets:
         async for prefix, name in self._store.entries(_CRAWL, _TABLE):
             found[bool(name)].add(prefix)
         self._released.replace(found[False])
+        self.has_prefixes = any(found.values())
         covered = self._ingests.own.covered
         if covered.prefixes != found[True]:
             covered.replace(found[True])
             self._ingests.forget_recent()
-
-    @property
-    def has_prefixes(self) -> bool:
-        """Whether this worker knows any dataset with prefixes."""
-        return bool(self._ingests.own.covered or self._released)
 
     async def released_prefix_of(self, url: str) -> str:
         """Return the prefix of a URL whose dataset could not be fetched; or ""."""

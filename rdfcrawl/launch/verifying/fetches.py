@@ -120,6 +120,11 @@ class SiteFetch:
         return whole_number(self.facts.get(f"{HTTP}statusCodeValue", ""))
 
     @property
+    def n_statements(self) -> int:
+        """Number of statements that were stored."""
+        return whole_number(self.facts.get(f"{SQUIRREL}approxNumberOfTriples", ""))
+
+    @property
     def started(self) -> str:
         """When it began; these texts are in the order of time."""
         return self.facts.get(f"{PROV}startedAtTime", "")

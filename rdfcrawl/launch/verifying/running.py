@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rdfcrawl.launch.verifying.spider import VerificationPlan
 
 _NAME: Final = "verify"
-_SETTINGS: Final[dict[str, Any]] = {
-    "CRAWL_ID": _NAME,
+# Of a crawl that only reads for a command, and that stores and serves nothing.
+PRIVATE_SETTINGS: Final[dict[str, Any]] = {
     "REDIS_URL": None,
     "REDIS_HOST": None,
     "STORE": "segments",
@@ -121,7 +121,9 @@ def _run(
     # `asyncio.run` would take the event loop of the process away.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         arguments = runner.run(_kept_arguments(settings))
-    for name, value in (_SETTINGS | {"CRAWL_DIR": str(folder)}).items():
+    for name, value in (
+        PRIVATE_SETTINGS | {"CRAWL_ID": _NAME, "CRAWL_DIR": str(folder)}
+    ).items():
         settings.set(name, value, "cmdline")
     spider = type("Verification", (VerifyingSpider,), {"plan": plan})
     arguments |= {"follow": "none", "harvest": "none"}

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.analysis.refresh.aims import FreshnessPlan
 from rdfcrawl.analysis.refresh.outlook import (
     FOLDER,
+    RefreshGoal,
     RefreshOutlook,
+    read_goal,
     read_outlooks,
     write_outlooks,
 )
@@ -142,6 +145,7 @@ class PlannedEpoch:
         n_pages: pages of these hosts that may be fetched again; likewise.
         n_due: of these, pages that are due, whatever the budgets; likewise.
         outlooks: effects of the budgets; empty if they suffice.
+        aim: effect on a wanted freshness; None if none is wanted.
         damages: of the logs, as text.
     """
 
@@ -151,6 +155,7 @@ class PlannedEpoch:
     n_pages: int = 0
     n_due: int = 0
     outlooks: Sequence[RefreshOutlook] = ()
+    aim: FreshnessPlan | None = None
     is_new: bool = False
     damages: tuple[str, ...] = ()
 
@@ -170,8 +175,10 @@ class CrawlRefresh:
         self._root = root
         delay_ms = 1000 * crawl.frontier.delay_secs
         n_possible = round(options.epoch_ms / delay_ms) if delay_ms else sys.maxsize
-        host_budget = min(options.host_budget, max(n_possible, 1))
-        self._options = replace(options, host_budget=host_budget)
+        if max(n_possible, 1) < options.host_budget:
+            limit = f"a delay of {crawl.frontier.delay_secs:g} s"
+            options = replace(options, host_budget=max(n_possible, 1), host_limit=limit)
+        self._options = options
         self._crawl = crawl
         self.file = RefreshPlanFile(root)
 
@@ -192,14 +199,21 @@ class CrawlRefresh:
         there = self._there(head, now_ms)
         if there is not None:
             n_chosen = sum(1 for _ in self.file.fetches())
-            outlooks = read_outlooks(self._root)
-            return PlannedEpoch(head=there, n_chosen=n_chosen, outlooks=outlooks)
+            return PlannedEpoch(
+                head=there,
+                n_chosen=n_chosen,
+                outlooks=read_outlooks(self._root),
+                aim=read_goal(self._root).plan,
+            )
         built = self._build()
         with UrlDatabase(self._root) as database:
             planner = RefreshPlanner(database, self._options, now_ms)
             n_chosen = self.file.write(head, _reported(planner, report))
         outlooks = planner.outlooks()
-        write_outlooks(self._root, outlooks)
+        goal = RefreshGoal(
+            epoch_ms=self._options.epoch_ms, plan=planner.aimed(n_chosen)
+        )
+        write_outlooks(self._root, goal, outlooks)
         return PlannedEpoch(
             head=head,
             n_chosen=n_chosen,
@@ -207,6 +221,7 @@ class CrawlRefresh:
             n_pages=planner.n_pages,
             n_due=planner.n_due,
             outlooks=outlooks,
+            aim=goal.plan,
             is_new=True,
             damages=built.damages,
         )

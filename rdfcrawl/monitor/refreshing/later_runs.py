@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.refresh.policy import DAY_MS, FailureRules, last_fetched_ms
+from rdfcrawl.analysis.refresh.policy import DAY_MS, last_fetched_ms
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
@@ -20,16 +20,20 @@ from rdfcrawl.monitor.refreshing.eligibility import (
     NotDuePages,
     is_scheduled,
 )
+from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, planned_fetch
 from rdfcrawl.monitor.refreshing.queueing import RefreshQueue
 from rdfcrawl.stores.crawl_folder import KeptTime
 from rdfcrawl.uri import fingerprint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.urldb.record import UrlRecord
+    from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
 _LEFT: Final = "REDIRECTED"
 _MOST_REDIRECTS: Final = 5  # of a seed, in a chain
@@ -43,26 +47,29 @@ class LaterRun:
     Attributes:
         options: of the crawl.
         interval_ms: time from the fetch of a page until it is due (`REVISIT_SECS`).
-        failures: see `FailureRules`.
+        refresh: settings of refresh.
         seeds: of the command.
     """
 
     options: CrawlOptions
     interval_ms: int
-    failures: FailureRules
+    refresh: RefreshOptions
     seeds: Iterable[str]
 
     async def queue(self, settings: BaseSettings) -> str:
         """Queue the seeds and the pages that are due, and return the others in words.
 
-        Return nothing if the last run has not ended, other workers run, or the crawl
-        follows no links.
+        With `REVISITS=refresh`, those are due that a wanted freshness needs. Return
+        nothing if the last run has not ended, other workers run, or the crawl follows
+        no links.
 
         Raises:
-            ConfigError: Redis cannot be used, or the log of the crawl is damaged.
+            ConfigError: Redis cannot be used, the log of the crawl is damaged, or a
+                refresh is running.
             OSError: a disk is full, or cannot be read.
         """
-        if self.options.work.revisits is RevisitsBy.REFRESH:
+        is_left = self.options.work.revisits is RevisitsBy.REFRESH
+        if is_left and not self.refresh.freshness:
             return _OTHERS
         queue = await RefreshQueue.open(self.options, settings)
         try:
@@ -70,13 +77,22 @@ class LaterRun:
                 return ""
             root = self.options.paths.root
             KeptTime(root).resume()
+            words = await self._queue_plan(root, queue) if is_left else ""
             build(root, self.options.normal_form, scratch=root)
             with UrlDatabase(root) as database:
-                pages = DuePages(self, database)
+                pages = DuePages(self, database, only_seeds=is_left)
                 await queue.add(pages.planned())
-            return self._in_words(pages.not_due)
+            return words or self._in_words(pages.not_due)
         finally:
             await queue.close()
+
+    async def _queue_plan(self, root: Path, queue: RefreshQueue) -> str:
+        """Queue the pages that a wanted freshness needs; return the plan in words."""
+        refresh = CrawlRefresh(root, self.refresh, self.options)
+        with refresh.file.alone():
+            plan = refresh.plan(now_ms())
+            await queue.add(refresh.file.fetches())
+        return str(plan.aim)
 
     def _in_words(self, not_due: NotDuePages) -> str:
         if not not_due:
@@ -97,12 +113,15 @@ class DuePages:
         not_due: other fetched pages, without those of sources.
     """
 
-    def __init__(self, run: LaterRun, database: UrlDatabase) -> None:
+    def __init__(
+        self, run: LaterRun, database: UrlDatabase, *, only_seeds: bool
+    ) -> None:
         self._run, self._database = run, database
+        self._failures, self._only_seeds = run.refresh.failures, only_seeds
         self._reader = FactReader(database)
         self._now_ms = now = now_ms()
         self._eligible = EligiblePages(
-            begin_ms=now + 1, end_ms=now + 1, now_ms=now, failures=run.failures
+            begin_ms=now + 1, end_ms=now + 1, now_ms=now, failures=self._failures
         )
         self._seeds = frozenset(map(fingerprint, self._seeds_and_targets()))
         self.not_due = NotDuePages()
@@ -131,7 +150,7 @@ class DuePages:
             due_ms = self._due_ms(record, facts)
             if due_ms is not None and due_ms <= self._now_ms:
                 end = self._reader.end_of(facts)
-                gone_ms = self._run.failures.gone_from_ms(end)
+                gone_ms = self._failures.gone_from_ms(end)
                 yield planned_fetch(record, facts, gone_ms, due_ms, self._now_ms)
 
     def _due_ms(self, record: UrlRecord, facts: UriFacts) -> int | None:
@@ -144,7 +163,7 @@ class DuePages:
         if delay is None and due_ms > self._now_ms:
             delay = NotDue.RECENT, due_ms
         if delay is None:
-            return due_ms
+            return None if self._only_seeds else due_ms
         self.not_due.add(*delay)
         return None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, cast
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.policy import (
@@ -18,7 +19,14 @@ from rdfcrawl.analysis.refresh.policy import (
 from rdfcrawl.analysis.refresh.stale import StaleProbability
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values
-from rdfcrawl.core.options.table import OptionsTable, integer, millisecs, parsed, part
+from rdfcrawl.core.options.table import (
+    OptionsTable,
+    integer,
+    millisecs,
+    number,
+    parsed,
+    part,
+)
 from rdfcrawl.core.options.values import check_method, load_setting
 
 _YEAR: Final = 31_622_400
@@ -32,9 +40,11 @@ class RefreshOptions(OptionsTable):
     Attributes:
         policy: chooses the pages of a host.
         policy_name: value of the setting.
+        host_limit: setting that limits the fetches of a host.
     """
 
     policy: RefreshPolicy
+    host_limit: str = "REFRESH_HOST_BUDGET"
     policy_name: Any = parsed(
         "REFRESH_POLICY",
         "posterior",
@@ -55,6 +65,11 @@ class RefreshOptions(OptionsTable):
     budget: int = integer("REFRESH_BUDGET", 0, 0)
     """most pages of all hosts in an epoch; 0 is no limit. If it is too small, it goes
     [where it keeps most copies fresh](../explanation/refresh.md#shares-of-a-budget)"""
+    freshness: float = number("FRESHNESS", 0.0, 0, 0.999)
+    """share of copies that are to be fresh, instead of a budget: each epoch has as many
+    fetches as [that needs](../explanation/refresh.md#a-freshness-instead-of-a-budget).
+    Then `REFRESH_HOST_BUDGET` limits only if it is set, as `REFRESH_BUDGET`; 0: none is
+    wanted"""
     failures: FailureRules = part(FailureRules)
 
     @classmethod
@@ -64,7 +79,10 @@ class RefreshOptions(OptionsTable):
         Raises:
             ConfigError: a value is out of range, or there is no such policy.
         """
+        own = settings.getpriority("REFRESH_HOST_BUDGET")
         read = cls.read(settings, **given)
+        if read["freshness"] and own in {None, SETTINGS_PRIORITIES["addon"]}:
+            read["host_budget"] = sys.maxsize
         name, failures = read["policy_name"], read["failures"]
         most_ms = max(failures.first_wait_ms, failures.most_wait_ms)
         read |= {

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
+from rdfcrawl.analysis.refresh.aims import FreshnessAim, FreshnessPlan
+from rdfcrawl.analysis.refresh.freshness import LOST, page_outlooks
+from rdfcrawl.analysis.refresh.histories import SiteHistories, is_lost
 from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.analysis.refresh.outlook import (
     OutlookCount,
     RefreshOutlook,
+    days_text,
     grouped_rates,
 )
 from rdfcrawl.analysis.refresh.policy import (
@@ -28,6 +33,7 @@ from rdfcrawl.monitor.refreshing.eligibility import (
     EligiblePages,
     NotDue,
     NotDuePages,
+    is_scheduled,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +184,8 @@ class RefreshPlanner:
             failures=options.failures,
         )
         self._limited = OutlookCount(options.epoch_ms)
+        self._aim = FreshnessAim(options.freshness)
+        self._aimed = (0.0, True)
         self.n_hosts = self.n_pages = self.n_due = 0
 
     def plan(self) -> Iterator[PlannedFetch]:
@@ -186,7 +194,8 @@ class RefreshPlanner:
         If all hosts together exceed the budget, each gets its share of it, and the
         policy chooses a second time.
         """
-        shares = self._shares() if self._options.budget else None
+        options = self._options
+        shares = self._shares() if options.budget or options.freshness else None
         for domain, host in self._database.hosts():
             self.n_hosts += 1
             pages = self._pages_of(domain, host)
@@ -225,11 +234,46 @@ class RefreshPlanner:
 
     def _shares(self) -> SettledShares:
         options = self._options
-        shares = BudgetShares(options.budget, self._now_ms // options.epoch_ms)
+        turn = self._now_ms // options.epoch_ms
+        shares = BudgetShares(options.budget or sys.maxsize, turn)
         for domain, host in self._database.hosts():
             pages = self._pages_of(domain, host)
-            shares.offer(pages.worths(pages.choose(options.host_budget)))
+            chosen = pages.choose(options.host_budget)
+            gains = self._gains(domain, host, chosen) if options.freshness else ()
+            shares.offer(pages.worths(chosen), gains)
+            if len(chosen) == options.host_budget:
+                self._aim.cap(host, pages.n_found - len(chosen))
+        if options.freshness:
+            n_offers = shares.n_offers
+            gain = shares.limit(self._aim.missing, self._aim.n_pages)
+            is_all = not options.budget or n_offers < options.budget
+            self._aimed = gain, is_all
         return shares.settled()
+
+    def _gains(self, domain: str, host: str, chosen: list[str]) -> list[float]:
+        """Count the copies of a host; return the freshness that each fetch adds."""
+        histories = SiteHistories(self._now_ms / DAY_MS)
+        for facts in self._copies(domain, host):
+            histories.add(facts, iter_intervals(facts))
+        outlooks = page_outlooks(histories, self._options.epoch_ms / DAY_MS)
+        for key, outlook in outlooks.items():
+            self._aim.add(outlook, histories.groups[key].n_pages)
+        self._aim.add(LOST, histories.n_lost)
+        wanted, found = frozenset(chosen), []
+        for facts in self._copies(domain, host):
+            if facts.url in wanted:
+                kept, fetched = LOST
+                if not is_lost(facts):
+                    key = histories.key_of(facts, iter_intervals(facts))
+                    kept, fetched = outlooks.get(key, (0.0, 0.0))
+                found.append(fetched - kept)
+        return found
+
+    def _copies(self, domain: str, host: str) -> Iterator[UriFacts]:
+        """Yield the facts of the pages of a host that refresh may fetch some time."""
+        for record in self._database.of_host(domain, host):
+            if not is_scheduled(record):
+                yield self._reader.facts_of(record)
 
     def _count_due(
         self, host: str, pages: HostPages, wanted: list[str], n_chosen: int
@@ -246,7 +290,7 @@ class RefreshPlanner:
             if each.url in due or (may_be_more and self._is_due(each))
         )
         self.n_due += rates.total()
-        if rates.total() > n_chosen:
+        if rates.total() > n_chosen and not self._options.freshness:
             self._limited.add(host, rates, n_chosen)
 
     def _is_due(self, facts: UriFacts) -> bool:
@@ -256,6 +300,16 @@ class RefreshPlanner:
     def outlooks(self) -> list[RefreshOutlook]:
         """Return what the budgets lead to, after a plan; empty if they suffice."""
         return self._limited.outlooks()
+
+    def aimed(self, n_fetches: int) -> FreshnessPlan | None:
+        """Return what a plan does for a wanted freshness; None if none is wanted."""
+        if not (options := self._options).freshness:
+            return None
+        gain, is_all = self._aimed
+        epoch = days_text(options.epoch_ms / DAY_MS)
+        return self._aim.plan(
+            n_fetches, gain, is_all=is_all, host_limit=options.host_limit, epoch=epoch
+        )
 
     def _planned(self, record: UrlRecord) -> PlannedFetch:
         facts = self._reader.facts_of(record)

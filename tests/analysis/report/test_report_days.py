@@ -363,7 +363,7 @@ def test_lists_have_the_urls_behind_the_numbers(days: DaysReport) -> None:
     listed = set[str]().union(*(each.listed_now for each in days.sites))
     bodies = {u: r[-1].body for each in days.sites for u, r in each.reads.items()}
     lost = {url for url, body in bodies.items() if not body}
-    for key in ("not-found", "missed", "duplicates"):
+    for key in ("not-found", "not-requested", "missed", "duplicates"):
         rows = days.lists[key]
         files = {row["file"]: row for row in days.lists["url-lists"]}
         counted = files[f"{key}.csv"]
@@ -373,6 +373,8 @@ def test_lists_have_the_urls_behind_the_numbers(days: DaysReport) -> None:
         assert [row["URL"] in listed for row in rows] == is_listed
         assert len({row["URL"] for row in rows}) == len(rows) > 0
     assert {row["URL"] for row in days.lists["not-found"]} == lost
+    found = {row["URL"] for row in days.lists["not-requested"]}
+    assert found == listed - bodies.keys()
     copies = {row["URL"]: row["represented by"] for row in days.lists["duplicates"]}
     originals = Counter((urlsplit(u).netloc, b) for u, b in bodies.items() if b)
     assert len(copies) == originals.total() - len(originals)

@@ -1,0 +1,183 @@
+"""Histories of the pages of a site, in groups: the input of freshness estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import floor, log
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from rdfcrawl.analysis.measures.refetches import claimed_times
+from rdfcrawl.analysis.measures.uri_facts import last_read
+from rdfcrawl.analysis.refresh.policy import DAY_MS, trailing_failures
+from rdfcrawl.analysis.refresh.posterior import confirmed_ms
+from rdfcrawl.analysis.refresh.trust import is_dated
+
+if TYPE_CHECKING:
+    from rdfcrawl.analysis.measures.refetches import FetchInterval
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
+
+MAX_GROUPS: Final = 500
+_STEP: Final = log(1.25)  # width of the groups in each time, at first
+_NOT_FOUND: Final = frozenset({404, 410})
+_ALL_SITEMAPS: Final = ""
+
+
+class PageRefetches(NamedTuple):
+    """Intervals and present copy of a page, or the sums of several pages; in days.
+
+    An interval is silent until sitemaps claim a change, or to its end.
+
+    Attributes:
+        n_pages: number of pages.
+        same: time of the intervals without a change.
+        silent_same: silent part of it.
+        n_false: intervals without a change that were claimed to have one.
+        n_missed: intervals with a change that was not claimed.
+        missed: their time.
+        n_claimed: intervals with a change that was claimed.
+        claimed: their time.
+        silent: silent part of it.
+        copied: time of the copy, since 1970.
+        n_open: pages whose sitemaps claim a change since.
+        claimed_at: time of these claims, since 1970.
+        n_refetches: of the pages.
+        watched: time since the first fetch.
+    """
+
+    n_pages: float = 0
+    same: float = 0
+    silent_same: float = 0
+    n_false: float = 0
+    n_missed: float = 0
+    missed: float = 0
+    n_claimed: float = 0
+    claimed: float = 0
+    silent: float = 0
+    copied: float = 0
+    n_open: float = 0
+    claimed_at: float = 0
+    n_refetches: float = 0
+    watched: float = 0
+
+    def plus(self, other: PageRefetches) -> PageRefetches:
+        """Return the sums of both."""
+        return PageRefetches(*(x + y for x, y in zip(self, other, strict=True)))
+
+    @property
+    def mean(self) -> PageRefetches:
+        """The history of one page."""
+        return PageRefetches(*(each / self.n_pages for each in self))
+
+
+GroupKey: TypeAlias = tuple[str | None, tuple[int, ...]]
+
+
+@dataclass(slots=True)
+class SiteHistories:
+    """Histories of the pages of a site that have a copy; like ones are one group.
+
+    Memory: `MAX_GROUPS` groups. If there are more, they are merged into wider ones.
+
+    Attributes:
+        now: reference time of ages, in days since 1970.
+        n_lost: copies of pages that are not found any more; they are stale.
+        groups: by the sitemap that dates the pages, None if none does, and by numbers.
+    """
+
+    now: float
+    n_lost: int = 0
+    groups: dict[GroupKey, PageRefetches] = field(default_factory=dict)
+    _step: float = _STEP
+
+    def add(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> None:
+        """Add a page, unless it has no copy."""
+        since_ms = copied_ms(facts)
+        if since_ms is None:
+            return
+        if is_lost(facts):
+            self.n_lost += 1
+            return
+        self._add(*self._page(facts, intervals, since_ms))
+
+    def key_of(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> GroupKey:
+        """Return the group of a page that was added and is not lost."""
+        name, history = self._page(facts, intervals, copied_ms(facts) or 0)
+        return name, self._numbers(history)
+
+    def _page(
+        self, facts: UriFacts, intervals: Iterable[FetchInterval], since_ms: int
+    ) -> tuple[str | None, PageRefetches]:
+        claims = claimed_times(facts, since_ms, round(self.now * DAY_MS))
+        history = _sum_of(facts, intervals)._replace(
+            copied=since_ms / DAY_MS,
+            n_open=int(bool(claims)),
+            claimed_at=claims[0] / DAY_MS if claims else 0.0,
+            watched=self.now - facts.fetches[0].started_ms / DAY_MS,
+        )
+        return (facts.dated_by if is_dated(facts) else None), history
+
+    def merge(self, other: SiteHistories) -> None:
+        """Add the pages of another site; those that any sitemap dates count as one."""
+        self.n_lost += other.n_lost
+        for (name, _), history in other.groups.items():
+            self._add(None if name is None else _ALL_SITEMAPS, history)
+
+    def _add(self, name: str | None, history: PageRefetches) -> None:
+        key = name, self._numbers(history.mean)
+        self.groups[key] = self.groups.get(key, PageRefetches()).plus(history)
+        if len(self.groups) > MAX_GROUPS:
+            self._step *= 2
+            groups, self.groups = self.groups, {}
+            for (name_of, _), each in groups.items():
+                self._add(name_of, each)
+
+    def _numbers(self, one: PageRefetches) -> tuple[int, ...]:
+        counts = one.n_missed, one.n_claimed, one.n_open
+        times = one.same, one.missed, one.claimed, one.silent, self.now - one.copied
+        since = one.claimed_at and self.now - one.claimed_at
+        return (*map(round, counts), *map(self._place, times), self._place(since))
+
+    def _place(self, days: float) -> int:
+        return floor(log(days) / self._step) if days > 0 else -(10**6)
+
+
+def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetches:
+    """Return the sums of the intervals of a page."""
+    has_dates = is_dated(facts)
+    same = silent_same = missed = claimed = silent = 0
+    n_false = n_missed = n_claimed = n_all = 0
+    for each in intervals:
+        n_all += 1
+        if has_dates and not each.is_dated:
+            continue  # the claims of that time are not known any more
+        length = quiet = each.end_ms - each.begin_ms
+        if each.is_claimed:
+            quiet = each.claimed_ms[0] - each.begin_ms
+        if not each.is_changed:
+            same, silent_same = same + length, silent_same + quiet
+            n_false += each.is_claimed
+        elif each.is_claimed:
+            n_claimed, claimed = n_claimed + 1, claimed + length
+            silent += quiet
+        else:
+            n_missed, missed = n_missed + 1, missed + length
+    return PageRefetches(
+        *(1, same / DAY_MS, silent_same / DAY_MS, n_false, n_missed, missed / DAY_MS),
+        *(n_claimed, claimed / DAY_MS, silent / DAY_MS),
+        n_refetches=n_all,
+    )
+
+
+def copied_ms(facts: UriFacts) -> int | None:
+    """Return when a copy was last known to equal its page; None without a copy."""
+    n_good = len(facts.fetches) - len(trailing_failures(facts))
+    is_deleted = bool(facts.fetches) and facts.fetches[-1].status == "DELETED"
+    if last_read(facts.fetches[:n_good]) is None or facts.is_redirect or is_deleted:
+        return None
+    return confirmed_ms(facts)
+
+
+def is_lost(facts: UriFacts) -> bool:
+    """Return whether a page was not found at the last try; so its copy is stale."""
+    return bool(facts.fetches) and facts.fetches[-1].http_status in _NOT_FOUND

@@ -1,0 +1,104 @@
+"""`scrapy look`: show what a site publishes, and the command that crawls it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
+from rdfcrawl.core.messages import counted, escaped
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.launch.looking.findings import Door, SiteLook
+
+_BELOW_CMDLINE: Final = 39  # priority of a setting that `-L` and `-s` replace
+
+
+class Command(QuietCommand):
+    """Look at a site by a few requests; 0: it has a way to data, 1: none was found."""
+
+    requires_crawler_process = True
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": True}
+    synopsis = "[options] SITE"
+    summary = "Show what a site publishes, and how to crawl it"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="write JSON")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options, and prepare the process for a crawl."""
+        super().process_options(args, opts)
+        if self.settings is not None:
+            from rdfcrawl.launch.crawls import prepare_process
+
+            prepare_process(self.settings)
+            self.settings.set("LOG_LEVEL", "ERROR", _BELOW_CMDLINE)
+
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Look; return 0 if there is a way to data, else 1."""
+        from rdfcrawl.launch.looking.running import look
+
+        if len(args) != 1 or self.crawler_process is None:
+            fail("look: name one site: a host, or a URL of it")
+        url = args[0] if "://" in args[0] else f"https://{args[0]}/"
+        with tempfile.TemporaryDirectory(prefix="look-") as folder:
+            found = look(self.crawler_process, settings, url, folder=Path(folder))
+        if opts.json:
+            sys.stdout.write(f"{json.dumps(found.as_json())}\n")
+        else:
+            write_lines(*map(escaped, _lines(found)))
+        return 0 if found.doors else 1
+
+
+def _lines(found: SiteLook) -> Iterator[str]:
+    """Yield the findings for people."""
+    from rdfcrawl.monitor.page.query_examples import shortened
+
+    requests = counted(found.requests, "request")
+    yield f"site        {found.url}, by {requests}"
+    yield f"robots.txt  {found.robots}; delay {found.delay_secs:g} s"
+    for each in found.samples:
+        statements = counted(each.statements, "statement")
+        yield f"read        {each.url} ({each.result}): {statements}"
+    for name in ("formats", "classes", "properties"):
+        numbers: Mapping[str, int] = getattr(found, name)
+        if numbers:
+            listed = ", ".join(f"{shortened(x)} {n:,}" for x, n in numbers.items())
+            yield f"{name:11} {listed}"
+    for door in found.doors:
+        yield f"door        {_door(door)}"
+    if found.doors:
+        yield f"command     {program()} {found.doors[0].command}"
+    else:
+        yield "no data was found: no source, and no page with statements"
+
+
+def _door(door: Door) -> str:
+    if door.pages is None or door.secs is None:
+        return f"{door.kind} {door.url}"
+    pages = counted(door.pages, "page")
+    return f"{door.kind} {door.url}: {pages}, {_duration(door.secs)}"
+
+
+def _duration(secs: float) -> str:
+    """Return a duration for people.
+
+    >>> _duration(90)
+    'at least 2 min'
+    """
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if secs >= length:
+            return f"at least {secs / length:.0f} {unit}"
+    return f"at least {secs:.0f} s"
