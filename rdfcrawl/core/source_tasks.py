@@ -310,6 +310,7 @@ class SparqlTask:
     size: PageSize = PageSize()  # of a `page`; `limit` is its present value
     # graphs of the step `whole`; the empty name is the default graph
     graphs: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()  # rows of each of these graphs; empty if unknown
     offset: int = 0  # of an `offset`, `components` or `query`
     cuts: int = 0  # times the partition was cut again
     fails: int = 0  # consecutive failures of this request

@@ -233,6 +233,13 @@ def print_summary(
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
+_FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
+_NO_STATEMENTS: Final = (
+    "no statements were found: `look SITE` shows the ways to the data of a site, and"
+    " `rdf URL` how a document is read"
+)
+
+
 def _hint(  # keyword arguments of a single caller
     now: CrawlSnapshot,
     paths: CrawlPaths,
@@ -244,6 +251,7 @@ def _hint(  # keyword arguments of a single caller
 ) -> str:
     has_raised = Reason.INTERNAL in now.faults
     may_pass = bool(MAY_PASS & now.faults.keys())
+    n_hyperlinks = int(now.figures.get("link/hyperlinks_of_seeds", 0))
     hints = (
         (
             now.owed.n_uris > 0 and left == now.owed.n_waiting,
@@ -261,6 +269,11 @@ def _hint(  # keyword arguments of a single caller
         ),
         (bool(own), own.hint),
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
+        (
+            n_hyperlinks > 0,
+            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
+        ),
+        (not now.quads, _NO_STATEMENTS),
     )
     return next((text for holds, text in hints if holds), "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
@@ -17,6 +18,7 @@ from rdfcrawl.analysis.duplicates.copies import (
     CopyLimits,
     CopyVerdict,
 )
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Decision, Fault
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.messages import counted
@@ -43,9 +45,12 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.rdf.links.policy import LinkPolicy
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 
+_find_hyperlinks = re.compile(rb"<a\s[^>]*href", re.IGNORECASE).findall
+_SEEN_BYTES = 256 * 1024  # of a seed
 _MOST_LINKS_HELD = 8_000  # fits the processor's cache
 
 
@@ -98,9 +103,7 @@ class DiscoverPipeline:
         profile = document.record.profile
         discovery = self._discoveries.get(profile) or self._discovery_of(document)
         follow = discovery.follow
-        if self._schemes.own:
-            schemes = self._schemes.of_links(document.record.url) - CRAWLED_SCHEMES
-            follow = with_own(follow, schemes)
+        follow = self._with_schemes(follow, document) if self._schemes.own else follow
         scan = DocumentScan(follow)
         links: set[bytes] = set()
         if document.chunks is not None:
@@ -110,6 +113,8 @@ class DiscoverPipeline:
             document.chunks = None  # they hold the body and the document
             if document.reading.links or document.listed_links:
                 links |= follow.choose(document.links)
+        if not (document.record.depth or links or follow.wants_hyperlinks):
+            self._note_hyperlinks(document)
         # First, as discoverers know more about the targets than links do.
         found = await discovery.find(document, scan)
         if found is not NOTHING_FOUND:
@@ -127,6 +132,17 @@ class DiscoverPipeline:
         if self._copies.has_limits:
             self._copies.note(document)
         return document
+
+    def _with_schemes(self, follow: LinkPolicy, document: Document) -> LinkPolicy:
+        """Return the policy that also finds links of the schemes of a document."""
+        schemes = self._schemes.of_links(document.record.url) - CRAWLED_SCHEMES
+        return with_own(follow, schemes)
+
+    def _note_hyperlinks(self, document: Document) -> None:
+        """Count the hyperlinks of a seed of which no link is followed."""
+        if document.reading.format is HTML:
+            n_links = len(_find_hyperlinks(head_of(document.response, _SEEN_BYTES)))
+            self._stats.inc_value("link/hyperlinks_of_seeds", n_links)
 
     def _note_fetch(self, document: Document) -> None:
         if self._fetches is None:

@@ -48,7 +48,8 @@ _GOOD: Final = (
     rb"\\(?:[tbnrf\"'\\]|u(?!" + _LOW + rb")[0-9A-Fa-f]{4}"
     rb"|U00(?:0(?!0" + _LOW + rb")[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
 )
-_GOOD_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
+# An empty string is one even at the end of the text.
+_GOOD_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD).replace(b"(?=[^", b"(?![")
 GOOD_STRING = re.compile(_GOOD_STRINGS, re.DOTALL)
 # Escapes of JSON: two halves of a character, and a slash
 _JSON_ESCAPES = re.compile(

@@ -18,7 +18,17 @@ from typing import Final, NamedTuple
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import OWL
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, TermMender, shown
+from rdfcrawl.rdf.mended_brackets import (
+    AFTER,
+    CLOSERS,
+    ITEM,
+    OBJECT,
+    SUBJECT,
+    VERB,
+    Frame,
+    OpenStatement,
+)
+from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
     BEGIN,
@@ -31,7 +41,6 @@ from rdfcrawl.rdf.mended_tokens import (
     KEYWORDS,
     LINE,
     MARKUP,
-    MAX_OPEN_CHARS,
     MORE_WORDS,
     NUMBER,
     PLAIN_SPACE,
@@ -47,16 +56,8 @@ from rdfcrawl.rdf.mended_tokens import (
 )
 
 _MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
-_CLOSERS: Final = {
-    b"[": b"]",
-    b"(": b")",
-    b"<<": b">>",
-    b"<<(": b")>>",
-    b"{|": b"|}",
-}
 _SAME_AS: Final = f"<{OWL}sameAs>".encode()
 
-SUBJECT, VERB, OBJECT, AFTER, ITEM = range(5)
 _NOUNS: Final = ("subject", "predicate", "object", "", "object")
 _ROLES: Final = (
     {"iri", "blank"},
@@ -83,46 +84,23 @@ class MendedStatement(NamedTuple):
     graph: bytes | None
 
 
-@dataclass(slots=True)
-class _Frame:
-    closer: bytes  # empty outside of brackets
-    state: int
-    n_verbs: int = 0
-
-
 @dataclass(eq=False)
-class StatementMender(TermMender):
+class StatementMender(OpenStatement):
     """Mender of the statement that begins at an offset of the text.
 
     Attributes:
-        skipped: a reason for each piece of text that is left out.
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
         declared: prefix that strict text cannot declare, and its IRI.
         is_outside: a directive or quad, which belongs to no open graph.
-        is_cut: the text ended within the statement.
-        n_cut: the last ones of `bad`, which are due to this end.
     """
 
     is_in_graph: bool = False
     is_outside: bool = field(default=False, init=False)
-    is_cut: bool = field(default=False, init=False)
-    n_cut: int = field(default=0, init=False)
-    skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
     declared: tuple[str, str] | None = field(default=None, init=False)
-    _out: list[bytes] = field(default_factory=list, init=False)
     _graph: bytes | None = field(default=None, init=False)
-    _is_done: bool = field(default=False, init=False)
     _has_break: bool = field(default=False, init=False)  # before the token
     _end_of_word: int = field(default=0, init=False)
-    _end_of_term: int = field(default=-1, init=False)
-    _names_reifier: bool = field(default=False, init=False)
-    _has_content: bool = field(default=False, init=False)  # of `[ ]` as subject
-
-    def __post_init__(self) -> None:
-        """Begin outside of brackets."""
-        self._begin = self.at
-        self._stack = [_Frame(b"", SUBJECT)]
 
     def mend(self) -> MendedStatement:
         """Return the statement, once."""
@@ -168,10 +146,6 @@ class StatementMender(TermMender):
             self._take_term(*self._iri(token), begin)
         self._has_break = False
 
-    @property
-    def _is_at_begin(self) -> bool:
-        return not self._out and len(self._stack) == 1
-
     # Terms
 
     def _take_term(self, text: bytes, role: str, begin: int) -> None:
@@ -193,7 +167,7 @@ class StatementMender(TermMender):
         self._end_of_term = self.at
         self._advance()
 
-    def _begins_statement(self, frame: _Frame, begin: int) -> bool:
+    def _begins_statement(self, frame: Frame, begin: int) -> bool:
         """End the statement before a term that clearly begins the next one."""
         is_possible = self._has_break and len(self._stack) == 1 and self._out
         if (
@@ -206,31 +180,6 @@ class StatementMender(TermMender):
         self.at = begin
         self._end()
         return True
-
-    def _spoil(self, begin: int, *, is_glued: bool = True) -> None:
-        """Make the last term bad, if it is next to a token."""
-        if self._end_of_term < 0:
-            return
-        between = self.text[self._end_of_term : begin]
-        goes_on = not between and self.text[begin - 1 : begin] != b">"
-        if goes_on or not (is_glued or between.strip()):
-            self._out[-1] = BAD + b" "
-
-    def _ends_literal(self) -> bool:
-        return self._out[-1][:1] in b"\"'+-.0123456789"
-
-    def _follows_term(self) -> bool:
-        """Return whether the mark just read is next to a term."""
-        between = self.text[max(self._end_of_term, 0) : self.at - 1]
-        return self._end_of_term >= 0 and not between.strip()
-
-    def _advance(self) -> None:
-        self._names_reifier = False
-        frame = self._stack[-1]
-        if frame.state == VERB:
-            frame.n_verbs += 1
-        if frame.state < AFTER:
-            frame.state += 1
 
     def _makes_room(self, begin: int, role: str) -> bool:
         """Return whether a term may follow an object, after a mended delimiter."""
@@ -351,11 +300,16 @@ class StatementMender(TermMender):
             return True
         name = PREFIX_NAME.match(self.text, begin)
         iri = b""
-        if found and (self.has_base or SCHEME.match(b"<" + found["iri"])):
+        if found and self._may_be_iri(b"<" + found["iri"]):
             iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
-            self._cut(begin, f"bad directive: {shown(self.text[begin : begin + 80])}")
+            why = f"bad directive: {shown(self.text[begin : begin + 80])}"
+            if found:
+                self.skipped.append(why)
+                self._end_directive(found.end())
+            else:
+                self._cut(begin, why)
             return True
         self._declare(found, iri, has_colon=name is not None)
         self._end_directive(found.end())
@@ -426,16 +380,6 @@ class StatementMender(TermMender):
         else:
             self._end()
 
-    def _next(self) -> int:
-        """Return the offset of the next token."""
-        return PLAIN_SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
-
-    def _leave_lists(self, mark: bytes) -> None:
-        """Close lists and triple terms that hold no semicolon."""
-        while mark == b";" and self._stack[-1].closer in (b")", b">>", b")>>"):
-            self._repaired("an open bracket")
-            self._close()
-
     def _take_open(self, bracket: bytes, begin: int) -> None:
         frame, is_outside = self._stack[-1], len(self._stack) == 1
         if bracket == b"{":
@@ -454,7 +398,7 @@ class StatementMender(TermMender):
         self._has_content &= not is_outside
         self._out.append(bracket + b" ")
         state = {b"(": ITEM, b"[": VERB, b"{|": VERB}.get(bracket, SUBJECT)
-        self._stack.append(_Frame(_CLOSERS[bracket], state))
+        self._stack.append(Frame(CLOSERS[bracket], state))
 
     def _open_graph(self, begin: int) -> None:
         frame = self._stack[0]
@@ -483,21 +427,6 @@ class StatementMender(TermMender):
         new = self._logic("a formula") if self.is_n3 else self._bad("a formula", text)
         self._take_term(*new, begin)
 
-    def _end_of_braces(self, at: int) -> int:
-        """Return the end of balanced braces, or -1."""
-        depth = 0
-        end = min(len(self.text), at + MAX_OPEN_CHARS)
-        while at < end:
-            token = TOKEN.match(self.text, at, end)
-            if token is None:
-                at += 1
-                continue
-            at = token.end()
-            depth += (token[0] == b"{") - (token[0] == b"}")
-            if not depth:
-                return at
-        return -1
-
     def _take_close(self, bracket: bytes, begin: int) -> None:
         closers = [frame.closer for frame in self._stack[-_MAX_CLOSED:]]
         if bracket == b")>>" and bracket not in closers:
@@ -514,53 +443,6 @@ class StatementMender(TermMender):
         else:
             self.at = begin
             self._end()
-
-    def _drop_comma(self, frame: _Frame) -> None:
-        if frame.state == OBJECT and self._out[-1] == b", " and not self.is_cut:
-            self._repaired("a superfluous ,")
-            self._out.pop()
-            frame.state = AFTER
-
-    def _close(self) -> None:
-        """Close the innermost bracket."""
-        frame = self._stack.pop()
-        self._drop_comma(frame)
-        n_missing = 0
-        if frame.closer == b")" and self.is_cut:
-            self._out.append(BAD + b" ")
-        if frame.closer in (b">>", b")>>"):
-            n_missing = AFTER - frame.state
-        elif frame.state == OBJECT:
-            n_missing = 1
-        elif frame.closer == b"|}" and not frame.n_verbs:
-            n_missing = 2
-        if n_missing:
-            self._bad("brackets without a statement")
-        self._out += [BAD + b" "] * n_missing
-        self._out.append(frame.closer + b" ")
-        if len(self._stack) == 1 and frame.closer == b"]":
-            self._has_content = self._stack[0].state == SUBJECT and frame.n_verbs > 0
-        if frame.closer != b"|}":
-            self._advance()
-
-    def _end(self) -> None:
-        """End the statement."""
-        if len(self._stack) > 1 and not self.is_cut:
-            self._repaired("an open bracket")
-        n_bad = len(self.bad)
-        while len(self._stack) > 1:
-            self._close()
-        frame = self._stack[0]
-        self._drop_comma(frame)
-        if frame.state == OBJECT:
-            self._out.append(self._bad("no object")[0])
-        elif frame.state == VERB and not frame.n_verbs and not self._has_content:
-            self._bad("no predicate", b"".join(self._out))
-            self._out.append(BAD + b" " + BAD)
-        self.n_cut = (len(self.bad) - n_bad) * self.is_cut
-        if self._out:
-            self._out.append(b" .\n")
-        self._is_done = True
 
     # Unclear text
 
@@ -603,14 +485,3 @@ class StatementMender(TermMender):
             return
         self.at = begin + len(line)
         self._take_term(*self._bad("an open string or IRI", line), begin)
-
-    def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
-        """End the statement, and skip to the next line that looks like one."""
-        self.skipped.append(why)
-        found = START.search(self.text, begin + 1)
-        self.is_cut = is_open and not found
-        self._end()
-        if found:
-            self.at = found.start()
-        else:
-            self.at = self.text.rfind(b"\n", begin + 1) + 1 or len(self.text)

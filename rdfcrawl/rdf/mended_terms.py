@@ -25,6 +25,7 @@ from rdfcrawl.rdf.mended_tokens import (
 
 BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
 BAD_TERM: Final = (BAD, "bad")
+_NO_TAG = re.compile(rb"@(?=\s*+[;,.\])}])")
 
 
 @dataclass(eq=False)
@@ -54,11 +55,16 @@ class TermMender:
         if token.startswith(b"<<"):
             self._repaired("a second bracket around an IRI")
             token = b"<" + token.strip(b"<>") + b">"
-        if not SCHEME.match(token) and (not self.has_base or NO_SCHEME.match(token, 1)):
+        if not self._may_be_iri(token):
             why = "no scheme" if self.has_base else "relative to an unknown base"
             return self._bad(why, token)
         new = terms.mended_term(token[1:-1], self.log)
         return (new, "iri") if new else self._bad("bad IRI", token)
+
+    def _may_be_iri(self, token: bytes) -> bool:
+        """Return whether a token has a scheme, or is relative to a known base."""
+        is_relative = self.has_base and not NO_SCHEME.match(token, 1)
+        return is_relative or SCHEME.match(token) is not None
 
     def _with_quotes(self, token: bytes) -> bytes:
         """Return a long string with the quotation marks that follow its end."""
@@ -79,6 +85,10 @@ class TermMender:
         if not is_good and GOOD_STRING.fullmatch(new := without_json_escapes(token)):
             self._repaired(f"escapes of JSON: {shown(token)}")
             token, is_good = new, True
+        if _NO_TAG.match(self.text, self.at):
+            self._repaired("empty language tag")
+            self.at += 1
+            tail = None
         if tail is None:
             return (token, "literal") if is_good else self._bad("bad escape", token)
         self.at = tail.end()
@@ -108,6 +118,7 @@ class TermMender:
     def _language(self, tail: re.Match[bytes]) -> bytes:
         text = tail["tag"].decode("latin-1")
         tag, _, direction = text.partition("--")
+        direction = direction.lower()
         new = terms.language_tag(tag)
         if not new or direction not in ("", "ltr", "rtl")[: 1 if self.is_n3 else 3]:
             self._bad("bad language tag", tail[0])

@@ -35,7 +35,7 @@ TOKEN = re.compile(
     rb"|(?P<string>" + STRINGS + rb")"
     rb"|(?P<iri>" + IRI + rb")"
     rb"|(?P<open><<\(?|\{\||[\[({])|(?P<close>\)?>>|\|\}|[\])}])"
-    rb"|(?P<mark>[.;,]|~(?=[\s<_:\w{;,.]))"
+    rb"|(?P<mark>[;,]|\.(?!\d+[eE\s;,.)\]])|~(?=[\s<_:\w{;,.]))"
     rb"|(?P<word>" + _WORD + rb"++)",
     re.DOTALL,
 )

@@ -363,7 +363,13 @@ def _ends_at(text: bytes, offset: int) -> bool:
 
 def _is_broken_off(text: bytes, has_lost: bool) -> bool:
     """Return whether a bad text at the end of a document is no statement."""
-    return b"\0" in text or (has_lost and not text.rstrip().endswith((b".", b"}")))
+    last = text.strip(b"\n").rpartition(b"\n")[2]
+    iri = last[last.rfind(b"<") :] if b"<" in last else b" "
+    is_open = not any(x in iri for x in (b">", b'"', b" ")) or last.count(b'"') % 2
+    if is_open and not last.endswith(b" ."):
+        return True  # before a full stop in the term
+    is_ended = text.rstrip().endswith((b".", b"}"))
+    return b"\0" in text or (has_lost and not is_ended)
 
 
 def _depth_change(text: bytes, at: int, *, is_n3: bool) -> int:

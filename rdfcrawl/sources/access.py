@@ -79,6 +79,7 @@ class NamedDistribution:
     way: AccessMethod  # kind of access
     url: str  # absolute, as written; not checked
     formats: tuple[str, ...] = ()  # media types, names, IRIs
+    is_unknown: bool = False  # nothing says whether the file is RDF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +271,8 @@ class AccessScan:
         """Return the descriptions; `document_url` names datasets without an IRI.
 
         A data service is an endpoint if it is declared to support SPARQL. A file is a
-        dump if its format or name says so; of unknown format, a page.
+        dump if its format or name says so; of unknown format, a page, whose content
+        decides, or a link if its dataset has other files.
         """
         if not self._n_facts:  # the common case
             return DatasetDescriptions()
@@ -282,6 +284,7 @@ class AccessScan:
         ]
         links = dict(self._pages)
         left_out: set[str] = set()
+        unknown: list[NamedDistribution] = []
         for subject, url, predicate in self._iter_files():
             kind = self._kind(subject, url)
             if kind in (TargetKind.DUMP, TargetKind.SPARQL):
@@ -293,11 +296,20 @@ class AccessScan:
                 predicate not in _CONTENTS or subject in self._dataset_of
             ):
                 links[url] = None
+                if predicate != _ACCESS:
+                    file = self._access(subject, AccessMethod.DUMP, url, document_url)
+                    unknown.append(replace(file, is_unknown=True))
         for subject, url in self._services:
             access = self._access(subject, AccessMethod.SPARQL, url, document_url)
             if any("sparql" in each.lower() for each in access.formats):
                 accesses.append(access)
+        # Where nothing else has the data, the content decides.
+        known = {access.dataset for access in accesses}
+        known.update(self._name(subject, document_url) for subject in self._spaces)
         taken = {access.url for access in accesses}
+        unknown = [x for x in unknown if x.dataset not in known and x.url not in taken]
+        accesses += unknown
+        taken.update(each.url for each in unknown)
         return DatasetDescriptions(
             named=tuple(dict.fromkeys(accesses)),
             links=tuple(url for url in links if url not in taken),

@@ -58,7 +58,9 @@ def test_the_least_intrusive_door_is_named(
 
 def test_a_site_without_data_says_so(loopback: Loopback) -> None:
     """If a site has no statements, then the last line says so, and the exit code."""
-    site = loopback({"/": b"<html><title>A</title><a href=/b>b</a></html>"})
+    page = loopback.response(b"<html><title>A</title></html>", "text/html")
+    site = loopback({"/": page})
     code, output = look(site.url("/"))
     assert code == 1
+    assert "(200): 0 statements" in output
     assert output.splitlines()[-1].startswith("no data was found")

@@ -7,7 +7,7 @@ import os
 import time
 from datetime import UTC, datetime
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.analysis.report.content import ReportTable
 from rdfcrawl.analysis.report.making import report_crawl
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGES = ["http://a.example/1", "http://a.example/2"]
 FETCHED_MS = 1_700_000_000_000
+DAY_MS = 86_400_000
 
 
 def refresh(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -119,3 +120,50 @@ def test_budgets_that_leave_due_pages_say_so(tmp_path: Path) -> None:
     assert f"0.9 needs {n_needed} an epoch" in told[1]
     assert 2 < n_needed <= 20
     assert [x.key for x in report_crawl(root, "b.example").sections][-1] != "budgets"
+
+
+def test_freshness_that_is_out_of_reach_is_explained(tmp_path: Path) -> None:
+    """If limits or fast changes prevent a wanted freshness, then a line says so.
+
+    Else as many pages are chosen as it needs, also beyond the default of a host.
+    """
+    root, now_ms = tmp_path / "c", round(time.time() * 1000)
+    events = [
+        UrlFetched(
+            f"http://a.example/{n}",
+            now_ms - day * DAY_MS,
+            facts=(("contentHash", f"{n if n % 3 else day:032x}"),),
+        )
+        for day in (9, 6, 3)
+        for n in range(180)
+    ]
+    write_events(root, events)
+
+    def plan(freshness: float, **limits: float) -> dict[str, Any]:
+        given = [f"-s{name}={value}" for name, value in limits.items()]
+        told = refresh(tmp_path, f"-sFRESHNESS={freshness}", "--json", *given)
+        (root / "refresh" / "plan.jsonl").unlink()
+        found: dict[str, Any] = json.loads(told.stdout)["freshness"]
+        assert found["freshness"] == freshness
+        return found
+
+    easy, harder = plan(0.6), plan(0.73)
+    assert easy["why"] == harder["why"] == ""
+    assert easy["kept"] > 0.6
+    assert easy["n_fetches"] == 7  # to learn the rates
+    assert harder["kept"] < 0.73 <= harder["expected"] < 0.74
+    assert 50 < harder["n_fetches"] < 180
+    limited = plan(0.73, REFRESH_HOST_BUDGET=30)
+    assert limited["why"] == "REFRESH_HOST_BUDGET allows no more on a.example"
+    assert limited["n_fetches"] == 30
+    assert limited["expected"] < 0.73
+    assert plan(0.73, REFRESH_BUDGET=30)["why"] == "REFRESH_BUDGET allows no more"
+    slow = plan(0.73, DOWNLOAD_DELAY=3600)
+    assert slow["why"] == "a delay of 3600 s allows no more on a.example"
+    assert slow["n_fetches"] == 24
+    fast = plan(0.999)
+    assert fast["why"] == "pages change too often for epochs of 1 day"
+    assert fast["n_fetches"] == 180
+    wrong = refresh(tmp_path, "-sFRESHNESS=95")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "FRESHNESS" in wrong.stderr

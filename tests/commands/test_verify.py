@@ -33,6 +33,7 @@ from tests.support.planted_sites import (
     PlantedCatalog,
     PlantedDumps,
     PlantedFeed,
+    PlantedGraphs,
     PlantedIndex,
     PlantedLinks,
     PlantedPages,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _SITES = (
     *(PlantedPages, PlantedIndex, PlantedFeed, PlantedDumps, PlantedParts),
     *(PlantedArchives, PlantedVoid, PlantedCatalog, PlantedTree, PlantedLinks),
-    *(PlantedResources, PlantedPortal),
+    *(PlantedResources, PlantedPortal, PlantedGraphs),
     *(LostSitemap, LostRobots, LostVoid, LostCollection),
 )
 

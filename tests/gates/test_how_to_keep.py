@@ -35,7 +35,8 @@ def test_site_is_kept_by_one_command(
     """If a site has linked pages and a sitemap, then one command keeps both.
 
     A budget ends a command, and the next one continues. After that, the front page and
-    the sitemap say which pages are new; the report is written each time.
+    the sitemap say which pages are new; the report is written each time. With a wanted
+    freshness, pages are requested again that it needs.
     """
     page = read_page("keep-a-site.md")
     (words,) = commands_in(page)
@@ -62,13 +63,15 @@ def test_site_is_kept_by_one_command(
         typed = [x.replace(f"{SITE}/", server.url("/")) for x in words[1:]]
         host = server.url("").partition("://")[2].strip("/").replace(":", "_")
         running = commands.start(*typed, *more, folder=tmp_path, STATS_DUMP=False)
-        code = running.wait().code
+        result = running.wait()
+        said.append(result.stderr)
         report = tmp_path / host / "report"
         assert (report / "index.html").exists() or any(report.glob("*.html"))
         names = {path.name for path in tmp_path.iterdir() if path.is_dir()}
         assert names == {host}
-        return code, set(server.targets)
+        return result.code, set(server.targets)
 
+    said: list[str] = []
     put("/a", "/b", listed=("/c",))
     assert keep("--max-documents", "1")[0] == 1
     code, asked = keep()
@@ -78,7 +81,11 @@ def test_site_is_kept_by_one_command(
     code, asked = keep()
     assert code == 0
     assert {"/new", "/d"} <= asked
-    assert [server.targets.count(x) for x in ("/a", "/b", "/c")] == [1, 1, 1]
+    pages = "/a", "/b", "/c", "/d", "/new"
+    assert [server.targets.count(x) for x in pages] == [1] * 5
+    assert keep("-sFRESHNESS=0.1", "-sREFRESH_EPOCH_SECS=1")[0] == 0
+    assert "FRESHNESS=0.1: 1 fetch in this epoch keeps 0." in said[-1]
+    assert sorted(server.targets.count(x) for x in pages) == [1, 1, 1, 1, 2]
 
 
 def test_portal_is_kept_by_the_same_command(commands: Commands, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -13,7 +14,7 @@ from collections import Counter
 from configparser import ConfigParser
 from hashlib import sha256
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import RawServer
-    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_fixtures import Commands, CrawlResult, RunningCrawl
     from tests.support.crawl_webs import Loopback
     from tests.support.redis_fixtures import RedisServer
 
@@ -77,11 +78,18 @@ def run_python(example: str, folder: Path) -> str:
 
 def put_sitemap(server: RawServer, loopback: Loopback, pages: dict[str, int]) -> None:
     """List pages by the year of their last change, and serve them."""
-    entries = ""
     for name, year in pages.items():
-        entries += f"<url><loc>{server.url(name)}</loc><lastmod>{year}</lastmod></url>"
         body = f'<> <urn:x:year> "{year}" .'.encode()
         server.pages[name] = loopback.response(body)
+    put_dates(server, loopback, pages)
+
+
+def put_dates(server: RawServer, loopback: Loopback, pages: dict[str, int]) -> None:
+    """List pages by the year of their last change."""
+    entries = "".join(
+        f"<url><loc>{server.url(name)}</loc><lastmod>{year}</lastmod></url>"
+        for name, year in pages.items()
+    )
     urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}'
     body = f"{urlset}</urlset>".encode()
     server.pages["/sitemap.xml"] = loopback.response(body, "application/xml")
@@ -420,29 +428,62 @@ def test_mirror_is_kept_by_due_pages(
 def test_watched_site_is_requested_repeatedly(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If pages of HTML change, then the refresher has a running worker fetch them."""
-    crawling, refreshing = commands_in(read_page("watch-a-site.md"))
+    """If pages of HTML change, then the refresher has a running worker fetch them.
+
+    A sitemap that is read meanwhile is judged by the changes.
+    """
+    crawling, refreshing, reading, reporting = commands_in(read_page("watch-a-site.md"))
     server = loopback()
-    host = f"{SITE}/", server.url("/front")
     for path, links in {"/front": ("/page", "/last"), "/last": ()}.items():
         body = "".join(f"<a href='{each}'>{each}</a>" for each in links)
         html = f"<title>{path}</title><p>{body}</p>".encode()
         server.pages[path] = loopback.response(html, "text/html")
     server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'one' .")
-    quick = {"CRAWL_ID": "watch", "FRONTIER_COMMIT_SECS": 0.1}
-    worker = commands.start(
-        *(word.replace(*host) for word in crawling[1:]), folder=tmp_path, **quick
-    )
+    put_dates(server, loopback, {"/page": 2001, "/last": 2001, "/gone": 2001})
+    soon = {"REFRESH_EPOCH_SECS": 1, "REFRESH_INTERVAL_SECS": 1}
+    paths = "/page", "/front", "/last"
+
+    def start(words: list[str], **settings: Any) -> RunningCrawl:
+        at = server.url("").rstrip("/")
+        sites = (f"{SITE}/", server.url("/front")), (SITE, at)
+        for site in (*sites, ("report", str(tmp_path / "report"))):
+            words = [words[0], words[1], *(word.replace(*site) for word in words[2:])]
+        quick = {"CRAWL_ID": "watch", "FRONTIER_COMMIT_SECS": 0.1}
+        return commands.start(*words[1:], folder=tmp_path, **quick, **settings)
+
+    def refresh(n_times: int) -> None:
+        """Run the refresher until pages were requested so often."""
+        n_asked = len(server.targets)
+        refresher = start(refreshing, **soon)
+        commands.wait_until(
+            lambda: min(map(server.targets[n_asked:].count, paths)) >= n_times
+        )
+        refresher.send(signal.SIGTERM)
+        assert refresher.wait().code == 0
+        commands.wait_until(is_quiet)
+
+    def is_quiet() -> bool:
+        n_asked = len(server.targets)
+        time.sleep(1)
+        return n_asked == len(server.targets)
+
+    worker = start(crawling)
     log = tmp_path / "watch" / "provenance"
     commands.wait_until(lambda: {"/page", "/last"} <= set(server.targets))
     commands.wait_until(lambda: any(x.stat().st_size for x in log.glob("*.nq*")))
+    assert start(reading).wait().code == 0
+    refresh(2)
     server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'two' .")
-    soon = {"REFRESH_EPOCH_SECS": 1, "REFRESH_INTERVAL_SECS": 1}
-    refresher = commands.start(*refreshing[1:], folder=tmp_path, **quick, **soon)
-    paths = "/page", "/front", "/last"
-    commands.wait_until(lambda: min(map(server.targets.count, paths)) > 2)
-    for running in (refresher, worker):
-        running.send(signal.SIGTERM)
-    assert refresher.wait().code == 0
+    put_dates(server, loopback, {"/page": 2001, "/last": 2002, "/gone": 2001})
+    assert start(reading).wait().code == 0
+    refresh(1)
+    worker.send(signal.SIGTERM)
     said = {o for _, p, o, _ in worker.wait().latest_quads if p == "urn:x:says"}
     assert said == {'"two"'}
+    assert start(reporting).wait().code == 0
+    for key, path in (
+        *(("unclaimed-changes", "/page"), ("claimed-unchanged", "/last")),
+        ("not-found", "/gone"),
+    ):
+        with (tmp_path / "report" / f"{key}.csv").open(newline="") as file:
+            assert [row["URL"] for row in csv.DictReader(file)] == [server.url(path)]

@@ -28,7 +28,7 @@ STOPS = {
     "StoreTee.__anext__": (114, 24),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 6),
-    ENTRY: (119, 35),
+    ENTRY: (119, 36),
 }
 FOLLOWED = 54, 13
 

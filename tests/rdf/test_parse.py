@@ -129,6 +129,20 @@ BAD: dict[str, Bad] = {
         {Reason.SYNTAX: 1},
         False,
     ),
+    "turtle cut at a full stop in an IRI": (
+        TTL,
+        '<http://a> <http://b> "1" .\n<http://a.example.',
+        ['"1"'],
+        {Reason.SYNTAX: 1},
+        True,
+    ),
+    "turtle cut at a full stop in a string": (
+        TTL,
+        '<http://a> <http://b> "1" .\n<http://a> <http://b> "One.',
+        ['"1"'],
+        {Reason.BAD_TERM: 1},
+        True,
+    ),
     "nt line cut off by a good one": (
         NT,
         '<http://a> <http://b>\n<http://a> <http://b> "2" .\n',

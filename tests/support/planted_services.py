@@ -71,7 +71,8 @@ class PlantedSlices(PlantedSite):
 
     def expected(self) -> Found:
         """See `PlantedSite`."""
-        return {(self.at("/changed.nt"), "stale")}
+        names = self._dumps["/changed.nt"][1:]
+        return {(self.url(name), DIFFERENCES[name]) for name in names}
 
 
 class PlantedPortal(CkanSite):

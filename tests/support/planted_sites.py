@@ -277,10 +277,8 @@ class PlantedArchives(PlantedDumps):
     """A dataset of a Semantic Sitemap for each archive: gzip, tar and zip in turn."""
 
     media_type = "application/octet-stream"
-    names = (
-        *("same", "statement", "lost", "labels", "order", "removed"),
-        *("dropped", "added", "redirected", "empty", "page", "cut"),
-    )
+    names = tuple(DIFFERENCES)
+    others: ClassVar = {}
     _forms: ClassVar = ("nt.gz", "tar.gz", "zip")
 
     def url(self, name: str) -> str:
@@ -303,6 +301,60 @@ class PlantedArchives(PlantedDumps):
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
         return file.getvalue()
+
+
+class PlantedGraphs(PlantedDumps):
+    """A dataset of a Semantic Sitemap for each dump, which has several graphs.
+
+    Of a dump that has changed, the graphs are named that have.
+    """
+
+    media_type = "application/n-quads"
+    names = tuple(DIFFERENCES)
+    others: ClassVar = {}
+    _changed: ClassVar = ("statement", "lost")
+
+    def graph(self, name: str, number: int) -> str:
+        """Return the name of a graph: 0 has the difference, 1 is always the same."""
+        return self.at(f"/g/{name}/{number}")
+
+    def lists(self) -> dict[str, tuple[str, bytes]]:
+        """See `PlantedSite`."""
+        found = super().lists()
+        media_type, body = found["/sitemap.xml"]
+        prefix = f"<sc:linkedDataPrefix>{self.at('/g/')}</sc:linkedDataPrefix>"
+        body = body.replace(b"<sc:dataDump", prefix.encode() + b"<sc:dataDump")
+        return found | {"/sitemap.xml": (media_type, body)}
+
+    def body(self, name: str) -> bytes:
+        """See `PlantedSite`."""
+        lines = super().body(name).decode().splitlines()
+        graphs = [self.graph(name, 2 + self.is_later)] if name == "lost" else []
+        quads = [x[:-1] + f"<{self.graph(name, 0)}> ." for x in lines if x[0] != "#"]
+        others = (self.graph(name, 1), *graphs)
+        quads += (f'<{x}> <{SAYS}> "{name}" <{x}> .' for x in others)
+        return "\n".join(quads).encode()
+
+    def expected(self) -> Found:
+        """See `PlantedSite`."""
+        found = super().expected() - {(self.url(x), "stale") for x in self._changed}
+        found |= {(self.graph(x, 0), "stale") for x in self._changed}
+        lost, new = self.graph("lost", 2), self.graph("lost", 3)
+        return found | {(lost, "surplus"), (new, "missing")}
+
+    @property
+    def n_equal(self) -> int:
+        """See `PlantedSite`; of each changed dump, one graph is the same."""
+        return super().n_equal + len(self._changed)
+
+    def _reply(self, request: RawRequest) -> bytes | list[Step]:
+        if self.is_later and request.target == "/d/format":
+            body = self.body("format")
+            quads = ox.parse(body, ox.RdfFormat.N_QUADS)
+            self.n_requests += 1
+            trig = ox.serialize(quads, format=ox.RdfFormat.TRIG)
+            return self._loopback.response(trig or b"", "application/trig")
+        return super()._reply(request)
 
 
 class PlantedVoid(PlantedSite):

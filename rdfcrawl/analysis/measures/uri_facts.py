@@ -9,7 +9,7 @@ and hashes are those of the provenance: 32 hexadecimal digits, or empty if unkno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -127,6 +127,8 @@ class UriFacts:
         listings: one for each sitemap that ever listed the URL, sorted by sitemap.
         claims: stated `lastmod` values, oldest first; each differs from the previous.
         is_dropped: sitemaps listed it, and none does any more.
+        sitemap_reads: of a page with several fetches, the times at which sitemaps that
+            list it were read, in order.
         dated_by: the sitemap that stated the greatest `lastmod` last; empty if none.
         fetches: oldest first. If only the latest are kept, the first fetch and the
             first change are unknown; all else is correct.
@@ -157,6 +159,7 @@ class UriFacts:
     listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
     is_dropped: bool = False
+    sitemap_reads: tuple[int, ...] = field(default=(), compare=False)
     dated_by: str = ""
     fetches: tuple[UriFetch, ...] = ()
     refusal: str = ""

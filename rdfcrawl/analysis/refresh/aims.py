@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshnessPlan:
-    """What the fetches of an epoch do for a wanted freshness.
+    """Effect of the fetches of an epoch on a wanted freshness.
 
     Attributes:
         freshness: wanted share of fresh copies.
@@ -84,7 +84,7 @@ class FreshnessAim:
     def plan(
         self, n_fetches: int, gain: float, *, is_all: bool, host_limit: str, epoch: str
     ) -> FreshnessPlan:
-        """Return what some fetches do.
+        """Return the effect of some fetches.
 
         Args:
             n_fetches: their number.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _N_SITES: Final = 50
 _TARGETS: Final = (0.9, 0.95)
-KEY: Final = "freshness"
 
 
 def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
@@ -38,7 +37,7 @@ def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
     if total.n_pages:
         rows.insert(0, ("all sites", *_cells(total, epoch, targets)))
     return ReportTable(
-        key=KEY,
+        key="freshness",
         title="Freshness now",
         sentence=f"Expected share of copies that equal their pages, {_time(now)}, and"
         " bounds between which it is in 95 of 100 cases: they are far apart after few"

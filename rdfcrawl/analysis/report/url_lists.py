@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -71,7 +72,7 @@ UNCLAIMED: Final = UrlList(
     "unclaimed-changes",
     "Changes without a new lastmod",
     "Listed pages whose content changed between two fetches, while their sitemaps"
-    " claimed no change: their date was the same, or there was none.",
+    " were read and claimed no change: their date was the same, or there was none.",
     ("URL", "fetched", "fetched again", "lastmod", "sitemap"),
 )
 UNCHANGED: Final = UrlList(
@@ -166,12 +167,22 @@ def rows_of(
         yield MISSED, (url, classify_missed(facts).value, since, *found_at)
     if facts.is_listed:
         for each in intervals:
-            if each.is_changed is not each.is_claimed:
+            is_false = each.is_claimed and not each.is_changed
+            if is_false or _is_unclaimed(facts, each):
                 times = _time(each.begin_ms), _time(each.end_ms)
                 # A day was stated, or its first second.
                 lastmod = _time(stated_lastmod(facts, each.end_ms)).removesuffix(_DAY)
-                kind = UNCLAIMED if each.is_changed else UNCHANGED
+                kind = UNCHANGED if is_false else UNCLAIMED
                 yield kind, (url, *times, lastmod, _sitemap(facts))
+
+
+def _is_unclaimed(facts: UriFacts, interval: FetchInterval) -> bool:
+    """Return whether a page changed, but its sitemaps, if read, did not claim it."""
+    if interval.is_claimed or not interval.is_changed:
+        return False
+    reads = facts.sitemap_reads
+    place = bisect_right(reads, interval.begin_ms)
+    return place < len(reads) and reads[place] <= interval.end_ms
 
 
 def _sitemap(facts: UriFacts) -> str:

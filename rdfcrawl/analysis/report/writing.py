@@ -27,6 +27,7 @@ _encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
 CONTENTS_NAME: Final = "contents.json"
+_SHOWN: Final = frozenset({"outcomes", "freshness"})
 # Characters that start a formula in spreadsheets.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -59,7 +60,7 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
 
 
 def _contents_of(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as JSON values without points and rows, except of outcomes."""
+    """Return a report as JSON values, with those rows only that the page shows."""
     sections = []
     for section in report.sections:
         items = []
@@ -67,7 +68,7 @@ def _contents_of(report: CrawlReport) -> dict[str, Any]:
             why_empty = each.why_empty if each.is_empty else ""
             item: dict[str, Any] = {"key": each.key, "title": each.title}
             item["why_empty"] = why_empty
-            if isinstance(each, ReportTable) and each.key == "outcomes":
+            if isinstance(each, ReportTable) and each.key in _SHOWN:
                 item["rows"] = [[_json_cell(cell) for cell in row] for row in each.rows]
             items.append(item)
         sections.append(

@@ -76,6 +76,7 @@ class FactReader:
         self._partition = partition
         self._origin = lru_cache(_CACHED)(self._find_origin)
         self._times = lru_cache(_CACHED)(self._find_times)
+        self._reads = lru_cache(_CACHED)(self._find_reads)
         self._sitemap = lru_cache(_HELD)(database.find)
 
     def uris(self, records: Iterable[UrlRecord] | None = None) -> Iterator[UriFacts]:
@@ -174,6 +175,7 @@ class FactReader:
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record, dropped_ms)),
             is_dropped=dropped_ms is not None,
+            sitemap_reads=self._sitemap_reads(record),
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
             refusal=_refusal(record),
@@ -225,8 +227,19 @@ class FactReader:
         known = [ms for ms in found if ms is not None]
         return max(known) if known and len(known) == len(found) else None
 
+    def _sitemap_reads(self, record: UrlRecord) -> tuple[int, ...]:
+        if len(record.fetches) < 2:
+            return ()
+        times = (self._reads(each.sitemap) for each in record.listings)
+        return tuple(sorted(set(chain.from_iterable(times))))
+
+    def _find_reads(self, sitemap: str) -> tuple[int, ...]:
+        """Return the times of all readings of a sitemap, changed or not."""
+        record = self._sitemap(sitemap)
+        return () if record is None else tuple(x.started_ms for x in _readings(record))
+
     def _find_times(self, sitemap: str) -> tuple[int, ...]:
-        """Return the times at which a sitemap was read, oldest first."""
+        """Return the times at which lists of a sitemap were stored, oldest first."""
         record = self._sitemap(sitemap)
         return () if record is None else tuple(x.started_ms for x in record.readings)
 

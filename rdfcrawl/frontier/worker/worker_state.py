@@ -43,6 +43,7 @@ TOLD = (
     "document/changed",
     "document/same",
     "link/offered",
+    "link/hyperlinks_of_seeds",
     "http/bytes",
     "http/useful_bytes",
     STORE_FLUSHES,

@@ -106,10 +106,14 @@ class SiteComparison:
             found = None
         elif (found := self._verdict(name, unit.fetch, now.fetch)) is None:
             return
+        report = self._reports[unit.source]
         if found is None:
-            self._reports[unit.source].n_unsampled += has_held
+            report.n_unsampled += has_held
+        elif found is _OTHER:
+            for each, verdict in self._verdicts_by_graph(name):
+                report.add(each, *verdict)
         elif has_held or found[0] in _OF_SITE:
-            self._reports[unit.source].add(name, *found)
+            report.add(name, *found)
 
     def _of_unrequested(self, unit: HeldUnit) -> _Finding | None:
         """Return the verdict on a document that was not requested.
@@ -175,6 +179,21 @@ class SiteComparison:
             return MatchVerdict.UNKNOWN, ", ".join(now.reasons) or "it was cut"
         return found
 
+    def _verdicts_by_graph(self, name: str) -> Iterator[tuple[str, _Finding]]:
+        """Yield the verdict on each graph of a document that is not equal.
+
+        A document with one graph is judged by its own name.
+        """
+        documents = self._held.document(name), self._now.document(name)
+        one, other = (_lasting(each) for each in documents if each is not None)
+        kinds = compare_statements(one, other, self._scratch)
+        if len(kinds) == 1:
+            yield name, _OTHER
+            return
+        for graph, kind in sorted(kinds.items()):
+            verdict, _ = _OF_GRAPH[kind]
+            yield graph, (verdict, f"{_IN_DOCUMENT[verdict]} {name}")
+
     def _judge_endpoints(self) -> None:
         for source in sorted({*self._held.endpoints, *self._now.endpoints}):
             one, other = (
@@ -191,11 +210,19 @@ class SiteComparison:
                 self._reports[source].add(graph, *found)
 
 
+_OTHER: Final = (MatchVerdict.STALE, "other statements")
+_IN_DOCUMENT: Final = {
+    MatchVerdict.EQUAL: "as in",
+    MatchVerdict.SURPLUS: "not in",
+    MatchVerdict.MISSING: "only in",
+    MatchVerdict.STALE: "other statements in",
+    MatchVerdict.UNKNOWN: "not comparable with",
+}
 _OF_GRAPH: Final[Mapping[GraphKind, _Finding]] = {
     "equal": (MatchVerdict.EQUAL, ""),
     "missing": (MatchVerdict.SURPLUS, "the endpoint does not have it"),
     "surplus": (MatchVerdict.MISSING, "the endpoint has it"),
-    "stale": (MatchVerdict.STALE, "other statements"),
+    "stale": _OTHER,
     "not_compared": (MatchVerdict.UNKNOWN, "it could not be compared"),
 }
 
@@ -254,9 +281,7 @@ def _judge(one: LogDocument, other: LogDocument, scratch: Path) -> _Finding:
         same = None if kinds == {"not_compared"} else not kinds
     if same is None:
         return MatchVerdict.UNKNOWN, "it could not be compared"
-    return (
-        (MatchVerdict.EQUAL, "") if same else (MatchVerdict.STALE, "other statements")
-    )
+    return (MatchVerdict.EQUAL, "") if same else _OTHER
 
 
 def _lasting(document: LogDocument) -> Iterator[bytes]:

@@ -59,6 +59,8 @@ class KeptReport:
         scope: sites and times of the report.
         made_ms: Unix time.
         outcomes: number of URIs by status.
+        freshness: pages with a copy, the share of fresh ones, and its bounds; empty if
+            there are none.
         parts: of the report.
     """
 
@@ -66,6 +68,7 @@ class KeptReport:
     scope: str
     made_ms: int
     outcomes: tuple[tuple[str, int], ...]
+    freshness: tuple[float, ...]
     parts: tuple[ReportPart, ...]
 
 
@@ -167,6 +170,7 @@ class ReportService:
                 scope=report["scope"],
                 made_ms=_made_ms(path),
                 outcomes=tuple(_outcomes(report)),
+                freshness=_freshness(report),
                 parts=tuple(_parts(report)),
             )
         except OSError:  # there is none
@@ -218,3 +222,11 @@ def _outcomes(report: dict[str, Any]) -> Iterator[tuple[str, int]]:
             if item["key"] == "outcomes":
                 for name, share, *_ in item["rows"][:_MAX_FIGURES]:
                     yield str(name), int(share["numerator"])
+
+
+def _freshness(report: dict[str, Any]) -> tuple[float, ...]:
+    for part in report["sections"]:
+        for item in part["items"]:
+            if item["key"] == "freshness" and item["rows"]:
+                return tuple(item["rows"][0][1:5])
+    return ()

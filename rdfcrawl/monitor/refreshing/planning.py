@@ -302,7 +302,7 @@ class RefreshPlanner:
         return self._limited.outlooks()
 
     def aimed(self, n_fetches: int) -> FreshnessPlan | None:
-        """Return what a plan does for a wanted freshness; None if none is wanted."""
+        """Return the effect of a plan on a wanted freshness; None if none is wanted."""
         if not (options := self._options).freshness:
             return None
         gain, is_all = self._aimed

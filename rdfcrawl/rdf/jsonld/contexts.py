@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import copysign, isfinite
@@ -157,6 +157,13 @@ def _fault(url: str, why: str) -> SourceFault:
     return SourceFault(Reason.REMOTE_CONTEXT, f"{url}: {why}")
 
 
+def is_unknown_keyword(value: Any) -> bool:
+    """Return whether a value has the form of a keyword that JSON-LD reserves."""
+    if not isinstance(value, str) or value[:1] != "@":
+        return False
+    return value not in _KEYWORDS and _is_like_keyword(value) is not None
+
+
 def has_unknown_prefix(name: str) -> bool:
     """Return whether a name is a compact IRI rather than an absolute one.
 
@@ -214,6 +221,16 @@ def remote_contexts(document: bytes, *, base: str) -> list[str]:
 
 _LARGEST_PLAIN: Final = 2**53  # larger integers may lose digits as doubles
 _MAX_ALIASES: Final = 8  # followed from a term
+OF_VALUES: Final = frozenset(
+    {"@value", "@type", "@language", "@direction", "@index", "@context"}
+)
+_KEYWORDS: Final = OF_VALUES | {
+    *("@base", "@container", "@default", "@embed", "@explicit", "@graph", "@id"),
+    *("@import", "@included", "@json", "@list", "@nest", "@none", "@omitDefault"),
+    *("@prefix", "@preserve", "@propagate", "@protected", "@requireAll", "@reverse"),
+    *("@set", "@version", "@vocab"),
+}
+_is_like_keyword = re.compile(r"@[A-Za-z]+").fullmatch
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
@@ -229,7 +246,7 @@ class JsonContents:
     n_keys: int = 0  # of all objects
     has_floats: bool = False
     has_lists: bool = False  # an object has the key `@list` or `@set`
-    is_plain: bool = True  # libraries agree on the numbers
+    is_plain: bool = True  # libraries agree on the numbers and value objects
 
 
 def walk(value: Any) -> JsonContents:
@@ -259,6 +276,8 @@ def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
             found.n_keys += len(node)
             if "@context" in node:
                 found.nodes.append(node)
+            if "@value" in node and not node.keys() <= OF_VALUES:
+                found.is_plain = False  # pyoxigraph reads one or the other
             entries: Any = node.items()
         else:
             entries = enumerate(node)
@@ -334,7 +353,7 @@ def are_mapped(
         return False
     names = {name for name in names if ":" not in name}
     defined = ((name, terms) for terms in contexts for name in names & terms.keys())
-    if any(_is_unmapped(name, terms) for name, terms in defined):
+    if any(is_unmapped(name, terms) for name, terms in defined):
         return False
     return all(map(_has_vocabulary, roots)) or all(
         names <= set().union(*map(terms_of, context)) for context in roots
@@ -366,7 +385,7 @@ def changes_vocabulary(context: list[Any]) -> bool:
     return None in context or not all(map(_is_vocabulary, vocabularies))
 
 
-def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
+def is_unmapped(name: str, terms: Mapping[str, Any]) -> bool:
     """Return whether a term may not be an absolute IRI."""
     for _ in range(_MAX_ALIASES):
         iri = terms[name]

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pyld import jsonld
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.contexts import STAND_IN, UNKNOWN, has_unknown_prefix
+from rdfcrawl.rdf.jsonld.contexts import (
+    OF_VALUES,
+    STAND_IN,
+    UNKNOWN,
+    has_unknown_prefix,
+    is_unknown_keyword,
+)
 from rdfcrawl.rdf.jsonld.pyld_processor import Processor, code_of, note_unknown
 from rdfcrawl.rdf.terms import has_forbidden, mended_iri, note_mended
 
@@ -28,9 +34,6 @@ _ERRORS: Final = (
 _MAX_PLACE: Final = 200  # characters in a fault
 _MAX_TRIES: Final = 8  # for one definition of a term
 _IRI_TYPES: Final = ("@id", "@vocab")
-_OF_VALUES: Final = frozenset(
-    {"@value", "@type", "@language", "@direction", "@index", "@context"}
-)
 _OF_LISTS: Final = frozenset({"@list", "@set", "@index", "@context"})
 _NODE_KEYS: Final = frozenset({"@id", "@value", "@list", "@set", "@context"})
 _REPEATED: Final = frozenset({"@included", "@type"})
@@ -218,11 +221,34 @@ class MendingProcessor(Processor):
             element["@id"] = iri
         elif "@value" in names:
             self._mend_value(element, names)
-            self._keep(active_ctx, element, _OF_VALUES, "invalid value object")
+            self._keep(active_ctx, element, OF_VALUES, "invalid value object")
         elif "@list" in names or "@set" in names:
             self._keep(active_ctx, element, _OF_LISTS, "invalid set or list object")
         else:
             self._mend_node(element, names)
+            self._drop_keywords(element, names)
+
+    def _drop_keywords(self, element: dict[str, Any], names: dict[str, str]) -> None:
+        """Remove names and types in the form of keywords, but no references.
+
+        Also keywords of values.
+        """
+        for name in names.keys() & {"@language", "@direction"}:
+            self._note(f"{name} without a value", is_lost=True)
+            del element[names[name]]
+        for name in names.keys() & {"@id", "@type"}:
+            key = names[name]
+            values = element.get(key, [])
+            listed = values if isinstance(values, list) else [values]
+            kept = [each for each in listed if not is_unknown_keyword(each)]
+            is_reference = name == "@id" and len(element) == 1
+            if len(kept) == len(listed) or is_reference:
+                continue
+            for each in filter(is_unknown_keyword, listed):
+                self._note_keyword(each)
+            element[key] = kept
+            if not kept:
+                del element[key]
 
     def _keep(
         self, active_ctx: Any, element: dict[str, Any], kept: frozenset[str], code: str
@@ -244,6 +270,9 @@ class MendingProcessor(Processor):
             self._mend_value(element, {**names, **{key: key for key in inner}})
             return
         language, direction = names.get("@language"), names.get("@direction")
+        if direction is not None and element[direction] is None:
+            del element[direction]  # PyLD refuses it
+            direction = None
         kind = element.get(names.get("@type", ""))
         if isinstance(kind, list) and len(kind) == 1:
             element[names["@type"]] = kind[0]
@@ -312,8 +341,6 @@ class MendingProcessor(Processor):
         known: dict[str, list[Any]] = {}
         for name, entry in value.items():
             is_unknown = self._expand_iri(active_ctx, name, vocab=True) is None
-            if is_unknown and key == "@type":
-                self._note(f"unknown keyword {name}", is_lost=True)
             index = "@none" if is_unknown else name
             known.setdefault(index, []).extend(jsonld.JsonLdProcessor.arrayify(entry))
         return super()._expand_index_map(active_ctx, active_property, known, key, *args)

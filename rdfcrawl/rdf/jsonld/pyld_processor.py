@@ -12,7 +12,7 @@ from pyld import jsonld
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.jsonld.contexts import UNKNOWN
+from rdfcrawl.rdf.jsonld.contexts import UNKNOWN, is_unknown_keyword
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -45,6 +45,11 @@ def note_unknown(log: FaultLog, name: str, place: str = "", n: int = 1) -> None:
     log.note(Reason.BAD_TERM, detail, n)
 
 
+class _ActiveContext(dict[str, Any]):
+    def __delitem__(self, key: str) -> None:
+        self.pop(key, None)  # PyLD deletes what `null` resets, even if it is not set
+
+
 class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
     """Processor without the crashes of PyLD 3.3 and with doubles kept as written.
 
@@ -54,6 +59,7 @@ class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
     def __init__(self, loader: ContextLoader, *, can_retry: bool = False) -> None:
         super().__init__(on_property_dropped=self._drop)
         self._loader, self.log, self._can_retry = loader, loader.log, can_retry
+        self._unknown_keywords: set[str] = set()
 
     def mended_context(self, context: Any) -> Any:
         """Return a context as it is, or without its errors."""
@@ -73,6 +79,23 @@ class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
                 local_ctx = [*contexts, *rest]
         return super()._process_context(active_ctx, local_ctx, options, *args, **kw)
 
+    def _clone_active_context(self, active_ctx: Any) -> Any:
+        child = _ActiveContext(super()._clone_active_context(active_ctx))
+        if "@direction" in active_ctx:
+            child["@direction"] = active_ctx["@direction"]
+        return child
+
+    def _expand_iri(self, active_ctx: Any, value: Any, *args: Any, **kw: Any) -> Any:
+        iri = super()._expand_iri(active_ctx, value, *args, **kw)
+        if iri is None and kw.get("local_ctx") is None and is_unknown_keyword(value):
+            self._note_keyword(value)
+        return iri
+
+    def _note_keyword(self, value: str) -> None:
+        if value not in self._unknown_keywords:
+            self._unknown_keywords.add(value)
+            self.log.note(Reason.BAD_TERM, f"unknown keyword {value}")
+
     def _drop(self, name: str | None) -> None:
         if name is not None and ":" in name:
             self._note_bad(name)
@@ -85,7 +108,8 @@ class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
 
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
         # An `@id` with the form of a keyword is ignored: test te122 of the suite.
-        graph.pop(None, None)
+        if graph.pop(None, None) and self._can_retry:  # it becomes a blank node
+            raise jsonld.JsonLdError("", "jsonld.SyntaxError", code="invalid @id value")
         for name, node in graph.items():
             if len(node) > 1:
                 self._check(name)

@@ -16,6 +16,7 @@ from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
 from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, UNKNOWN
@@ -136,12 +137,16 @@ def _object(
     text, language = str(item["value"]), item.get("language", "")
     if not text.isascii() and _find_surrogate(text):
         log.note(Reason.REPAIRED, "half of a pair of surrogates in a text", apart=True)
+    datatype = item["datatype"]
+    if options.mends and not language and datatype == RDF + "langString":
+        log.note(Reason.REPAIRED, "empty language tag", apart=True)
+        datatype = ""
     if language and options.mends:
         tag = terms.language_tag(language)
         if tag and tag != language:
             mended.append(language)
         language = tag or "-"  # refused
-    return terms.literal(text, datatype=item["datatype"], language=language)
+    return terms.literal(text, datatype=datatype, language=language)
 
 
 def _arguments(

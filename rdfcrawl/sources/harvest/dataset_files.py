@@ -142,26 +142,24 @@ class DatasetFiles:
                         if graphs == " ".join(way.graphs) and await state.n_believed():
                             return True
             else:
-                stored = await self._stored(way.urls)
-                if all(not stored.isdisjoint(mirrors) for mirrors in way.parts):
+                copies = await self._stored(way.urls)
+                whole = {url for url, copy in copies.items() if not copy.is_cut}
+                if all(not whole.isdisjoint(mirrors) for mirrors in way.parts):
                     return True
         return False
 
-    async def _stored(self, files: Iterable[str]) -> set[str]:
-        """Return the files with copies that are not cut."""
+    async def _stored(self, files: Iterable[str]) -> dict[str, LastCopy]:
+        """Return the copies of files that are stored."""
         fetches = await self._fetches.last_of(files)
         keys = [copy_key((x and x.read_at) or url) for url, x in fetches.items()]
         texts = await self._store.get_many(CRAWL, STORED, keys)
-        return {
-            url
-            for url, text in zip(fetches, texts, strict=True)
-            if text and not LastCopy.of_text(text).is_cut
-        }
+        found = zip(fetches, texts, strict=True)
+        return {url: LastCopy.of_text(text) for url, text in found if text}
 
-    async def n_statements(self, documents: Iterable[str]) -> int:
-        """Return the number of the stored statements of documents."""
-        texts = await self._store.get_many(CRAWL, STORED, map(copy_key, documents))
-        return sum(LastCopy.of_text(text).n_quads for text in texts if text)
+    async def n_statements(self, dataset: KnownDataset) -> int:
+        """Return the number of the stored statements of a dataset's own files."""
+        urls = await self._had_by(dataset.urls_of_files, most=1)
+        return sum(copy.n_quads for copy in (await self._stored(urls)).values())
 
     async def _has_all(self, dataset: KnownDataset, part: DumpPart) -> bool:
         """Note a part that is read; return whether all of them have been."""
@@ -192,6 +190,12 @@ class DatasetFiles:
         fetches = await self._fetches.withdrawn(await self._had_by(files, most=most))
         copies = [x.read_at or url for url, x in fetches.items() if x and x.has_copy]
         return tuple(await self._had_by(copies, most=most))
+
+    async def is_left(self, document: Document) -> bool:
+        """Return whether no dataset has a file any more."""
+        record = document.record
+        url = record.chain[0] if record.chain else record.url
+        return bool(await self._had_by([url], most=0))
 
     async def _had_by(self, files: Sequence[str], *, most: int) -> list[str]:
         """Return the files that at most so many datasets have."""

@@ -234,7 +234,8 @@ class DatasetWays:
             graphs = graphs_elsewhere(dataset, url)
             lastmod = dataset.lastmod or dataset.modified
             task = DumpPart(dataset.name, index, number, run, lastmod, graphs)
-            part = Record(url, Kind.DUMP, depth, parent, task=task)
+            kind = Kind.PAGE if url in dataset.unknown else Kind.DUMP
+            part = Record(url, kind, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change, urgency=Urgency.SOON))
         return [*files, *await self._sample_pages(dataset, depth, parent)]

@@ -7,6 +7,7 @@ may have changed.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import LOSSES, Fault, Reason
 from rdfcrawl.core.last_copies import are_too_few
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, RevisitedPage
 from rdfcrawl.sources.access import (
@@ -69,7 +71,13 @@ class DatasetRegistry:
         if document.status == 304:
             return await self.of_unchanged(document.record.url, document.record)
         trust = self._session.profiles.of(document.record).trust
-        named = ways_by_dataset(findings.named)
+        named, unknown = (
+            ways_by_dataset(findings.named),
+            defaultdict[str, set[str]](set),
+        )
+        for each in findings.named:
+            if each.is_unknown:
+                unknown[each.dataset].add(each.url)
         datasets: list[KnownDataset] = []
         services: list[KnownDataset] = []
         for name, ways in named.items():
@@ -78,7 +86,11 @@ class DatasetRegistry:
             )
             modified = findings.modified.get(name, "")
             known = KnownDataset(
-                name=name, ways=ways, prefixes=prefixes, modified=modified
+                name=name,
+                ways=ways,
+                prefixes=prefixes,
+                modified=modified,
+                unknown=tuple(sorted(unknown.get(name, ()))),
             )
             (services if name in findings.services else datasets).append(known)
         discovery = await self._register_all(datasets, document)
@@ -201,7 +213,12 @@ class DatasetRegistry:
         return await self.files.drop_noted(source, self._descriptions)
 
     async def replaced_by(self, document: Document, part: DumpPart) -> Discovery:
-        """Withdraw the documents that a completely read part of a dataset replaces."""
+        """Withdraw the documents that a completely read part of a dataset replaces.
+
+        The part itself, if its dataset was dropped after it was queued.
+        """
+        if await self.files.is_left(document):
+            return Discovery(withdrawn=(document.url,))
         dataset = await self.known(part.dataset)
         if dataset is None or part.way >= len(dataset.ways):
             return NOTHING_FOUND
@@ -238,17 +255,37 @@ class DatasetRegistry:
         These are pages and files of the datasets that are taken from there, but not
         files whose copies have many more statements.
         """
-        endpoint, copies = record.url, list[str]()
+        replaced: list[str] = []
+        async for dataset, n_known in self._taken_from(record.url, graphs):
+            if not are_too_few(n_statements, n_known):
+                replaced += await self.files.copies_of(dataset)
+                prefixes = [prefix.url for prefix in dataset.prefixes]
+                replaced += await self.ways.pages.withdrawn(prefixes, record)
+        return replaced
+
+    async def kept_beside_endpoint(
+        self, endpoint: str, graphs: tuple[str, ...], n_statements: int
+    ) -> list[Fault]:
+        """Return faults of datasets whose files stay, though graphs were harvested."""
+        return [
+            Fault(
+                Reason.COPY_KEPT,
+                f"{dataset.name}: {counted(n_statements, 'statement')} at its endpoint,"
+                f" {n_known:,} in its files"[: Fault.MAX_DETAIL],
+            )
+            async for dataset, n_known in self._taken_from(endpoint, graphs)
+            if are_too_few(n_statements, n_known)
+        ]
+
+    async def _taken_from(
+        self, endpoint: str, graphs: tuple[str, ...]
+    ) -> AsyncIterator[tuple[KnownDataset, int]]:
+        """Yield the datasets taken from graphs, and how much their files have."""
         for dataset in await self.served_by(endpoint):
             ways = dataset.ways_at(endpoint)
             taken = await self.ways.taken(dataset.name) if ways else None
             if taken in ways and graphs in (ways[taken].graphs, ()):
-                replaced = await self.files.copies_of(dataset)
-                n_known = await self.files.n_statements(replaced)
-                copies += () if are_too_few(n_statements, n_known) else replaced
-                prefixes = [prefix.url for prefix in dataset.prefixes]
-                copies += await self.ways.pages.withdrawn(prefixes, record)
-        return copies
+                yield dataset, await self.files.n_statements(dataset)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.
@@ -299,7 +336,7 @@ class DatasetRegistry:
             if place == url:  # all graphs of an endpoint
                 places = {way.place_of(url) for way in dataset.ways if url in way.urls}
                 await self.ways.note_failed(places, lack)
-            if is_taken or name == own:
+            if (is_taken or name == own) and url not in dataset.unknown:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 fault = Fault(Reason.WAY_FAILED, detail)
                 discovery += Discovery(faults=(fault,))

@@ -167,7 +167,8 @@ class DocumentDiscovery:
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""
         discovery, task = NOTHING_FOUND, document.record.task
-        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+        is_file = document.record.kind is Kind.DUMP or isinstance(task, DumpPart)
+        if is_file and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
             discovery = await self._context.datasets.replaced_by(document, task)

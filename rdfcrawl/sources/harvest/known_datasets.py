@@ -54,6 +54,7 @@ class KnownDataset:
         changefreq: of the data; None if unknown.
         modified: changes with the dates of the data in DCAT; empty without any.
         described_by: slicing of descriptions by its endpoint.
+        unknown: files that may be pages without data.
     """
 
     name: str
@@ -64,6 +65,7 @@ class KnownDataset:
     changefreq: ChangeFrequency | None = None
     modified: str = ""
     described_by: Slicing = Slicing.CBD
+    unknown: tuple[str, ...] = ()
 
     @property
     def urls_of_files(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from rdfcrawl.core.records import (
     HarvestedPart,
     Kind,
     Record,
-    Urgency,
 )
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
@@ -30,14 +29,12 @@ from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import (
     ForeignEntries,
     SitemapConsents,
-    sites_of_robots,
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
     Harvester,
-    has_moved,
     read_task,
 )
 from rdfcrawl.sources.harvest.resourcesync import listed_at
@@ -47,27 +44,23 @@ from rdfcrawl.sources.harvest.response import (
     QuadBuffer,
     iter_unpacked,
     note_refused,
-    read_robots,
-    robots_instead,
 )
 from rdfcrawl.sources.harvest.sitemap_reading import (
     SitemapParts,
     SitemapReading,
     SitemapState,
     key_of,
-    likely_first,
 )
+from rdfcrawl.sources.harvest.sitemap_robots import SitemapRobots, sitemap_of
 from rdfcrawl.sources.sitemaps.description import describe_dataset, describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
-from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import origin_of, site_of
 
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread
 _MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
-_MAX_OFFERED: Final = 3  # sitemaps of a host that are read for datasets, with indexes
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -98,6 +91,9 @@ class SitemapHarvester(Harvester):
         )
         self._named = SitemapHosts(context.state_store)
         self._budgeted = BudgetedPages(context)
+        self._robots = SitemapRobots(
+            context, self._consents, self._checks, self._parts, self._budgeted
+        )
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -125,9 +121,9 @@ class SitemapHarvester(Harvester):
         response = HarvestedResponse(document.harvested())
         step = _step_of(document.record)
         if isinstance(step, RobotsTask):
-            await self._robots(response, step)
+            await self._robots.take(response, step)
         elif isinstance(step, ConsentTask):
-            await self._consent(response)
+            await self._robots.consent(response)
         elif body_of(document.response) is not None:
             own = HarvestedResponse(document.harvested(is_followed=False))
             reading = SitemapReading(
@@ -145,73 +141,6 @@ class SitemapHarvester(Harvester):
         note_refused(response, self._context.session)
         response.document.faults += response.log.all()
         yield response.document
-
-    # -- robots.txt ------------------------------------------------------------------
-
-    async def _robots(self, response: HarvestedResponse, task: RobotsTask) -> None:
-        """Queue the sitemaps of a site, by default `/sitemap.xml`."""
-        origin = origin_of(response.record.url)
-        urls = await self._consent(response)
-        is_guessed = not (urls or task.only_datasets)
-        guesses = [f"{origin}/sitemap.xml"] if is_guessed else []
-        if task.only_datasets:
-            urls = likely_first(urls)[:_MAX_OFFERED]
-        urls = urls or guesses.copy()
-        instead = [x.record.url for x in robots_instead(response.document)]
-        site = site_of(origin)
-        named = SitemapTask(
-            robots_hosts=(site,),
-            is_confirming=task.is_confirming,
-            only_datasets=task.only_datasets,
-        )
-        if named.wants_entries:
-            urls += await self._named_before(response, urls, named)
-        await self._checks.mark_robots_read(site, [*urls, *instead])
-        await self._budgeted.expect(urls, named)
-        await self._budgeted.mark_robots_read(response.record.url, named)
-        n_below = _MAX_OFFERED - len(urls) if task.only_datasets else 0
-        for url in urls:
-            child = replace(named, is_guess=url in guesses, n_below=n_below)
-            n_below = 0
-            response.follow_ups.append(_sitemap(response.document, url, child))
-        await self._checks.mark_read(response.record.url, [site], response)
-
-    async def _named_before(
-        self, response: HarvestedResponse, urls: Iterable[str], named: SitemapTask
-    ) -> list[str]:
-        """Return the sitemaps that a robots.txt no longer names, for one more visit.
-
-        Only the response of a sitemap can say that it is gone.
-        """
-        robots, document = response.record.url, response.document
-        since_run = (await self._parts.before(robots)).since_run
-        await self._store.gather(
-            self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
-        )
-        if document.status not in (200, *ABSENT) or document.faults:
-            return []
-        state = SitemapState(since_run=self._run)
-        gone = [part.url async for part in self._parts.gone(robots, since_run)]
-        await self._parts.put(robots, state)
-        return gone
-
-    async def _consent(self, response: HarvestedResponse) -> list[str]:
-        """Note the consents in a robots.txt; return the sitemaps in it.
-
-        A site without a response gives no consent, unless another robots.txt is
-        requested instead.
-        """
-        document = response.document
-        sitemaps = read_robots(document).sitemaps
-        if document.status in ABSENT:  # not a fault
-            document.faults.clear()
-        named = list(dict.fromkeys(_requestable(sitemaps, document)))
-        if instead := robots_instead(document):
-            response.follow_ups.extend(instead)
-        elif not has_moved(document):
-            sites = sites_of_robots(document)
-            await self._consents.mark_robots_read(sites, named, response)
-        return named
 
     # -- sitemaps --------------------------------------------------------------------
 
@@ -434,7 +363,7 @@ class SitemapHarvester(Harvester):
             return None
         await self._consents.add_names(entry.url, await reading.foreign.names())
         below = await self._task_after_ping(reading, entry, key, below)
-        child = _sitemap(reading.document, entry.url, below)
+        child = sitemap_of(reading.document, entry.url, below)
         return child if is_own else replace(child, is_part_of_source=False)
 
     async def _task_after_ping(
@@ -510,24 +439,8 @@ def _describe(item: Item, sitemap: str) -> Iterable[str]:
     return describe_entry(item, sitemap=sitemap)
 
 
-def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
-    record = document.record
-    # `is_named` is left out, so that a sitemap has the same record in both cases.
-    own = SourceTask(read_task(record).run, payload=task)
-    child = Record(url, Kind.SITEMAP, record.depth, record.url, task=own)
-    return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
-
-
 def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
     step = read_task(record).payload
     if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
         return step
     return SitemapTask()
-
-
-def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:
-    for text in texts:
-        try:
-            yield requestable(text, document.url)
-        except BadUri as error:
-            document.faults.append(error.fault)

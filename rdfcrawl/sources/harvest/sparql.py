@@ -314,11 +314,20 @@ class SparqlHarvester(Harvester):
         if result.n_quads:
             await state.keep(result.url, result.n_data)
         following = await self._following(record, steps, result.n_data)
-        if doubt := await state.doubt():
-            closed = [*closed, doubt]
+        closed += await self._kept(record, state)
         is_closed = outcome.failure == SparqlFailure.CLOSED
         instead = await self._conclude(document, is_closed=is_closed)
         return Discovery(following, tuple(closed)) + instead
+
+    async def _kept(self, record: Record, state: EndpointState) -> list[Fault]:
+        """Return faults if a complete harvest does not replace earlier copies."""
+        if doubt := await state.doubt():
+            return [doubt]
+        if self._is_chosen_part(record) or not await state.is_replaced():
+            return []
+        return await self._context.datasets.kept_beside_endpoint(
+            record.url, read_task(record).graphs, await state.n_statements()
+        )
 
     async def _conclude(self, document: Document, *, is_closed: bool) -> Discovery:
         """Return other access to the data, if an endpoint is deficient."""

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from rdfcrawl.core.source_tasks import PageSize, SparqlTask
 from rdfcrawl.sources.sparql import discovery
-from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash
+from rdfcrawl.sources.sparql.failures import after_count
+from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash, uncut
 from rdfcrawl.sources.sparql.lessons import ENOUGH, EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
-from rdfcrawl.sources.sparql.parts import plan_part
+from rdfcrawl.sources.sparql.parts import cut, plan_part
 
 _OF_ROWS = frozenset({"graphs", "whole", "page", "hashes", "split"})
 
@@ -20,8 +21,21 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     `out` is empty, and of use only for this.
     """
     lessons = out.lessons
-    if task.step not in _OF_ROWS:
+    if task.step == "count" and not lessons.has_counts:
+        after_count(task, out)
+    elif task.step == "hashes" and task.part.hashing != lessons.hashing:
+        _hash_otherwise(task, out)
+    elif task.step in _OF_ROWS:
+        return _adapted_rows(task, out)
+    if len(out.tasks) != 1:  # several are left to the response
         return task
+    other = out.tasks[0]
+    fresh = SparqlOutcome(out.settings, lessons=lessons)
+    return adapted(other, fresh) if other.step != task.step else other
+
+
+def _adapted_rows(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
+    lessons = out.lessons
     if not _is_fresh(task):
         return _with_common_size(task, lessons)
     task = _begun(_hashed(task, lessons), lessons, out.settings.min_rows)
@@ -31,13 +45,27 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
         task = replace(task, variant=1)
     if task.step == "whole" and lessons.is_too_much(task):
         less = replace(task, limit=min(task.limit, lessons.most), fails=0)
-        discovery.apart(less, out, is_listed=True)
+        if len(task.sizes) > 1 and task.sizes[0] <= less.limit:
+            return discovery.fitting(less)
+        discovery.apart(less, out, is_smaller=True)
     elif task.step == "page" and not task.order and lessons.is_too_much(task):
         cut_by_hash(replace(task, limit=lessons.most, cuts=task.cuts + 1), out)
+    elif task.step == "page" and task.order and lessons.n_refused >= ENOUGH:
+        cut(task, "", out)
     elif _is_unsortable(task, lessons):
         plan_part(replace(task, is_unsorted=True), out, may_be_whole=False)
-    # Several tasks are left to the response.
     return out.tasks[0] if len(out.tasks) == 1 else task
+
+
+def _hash_otherwise(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Add the task that cuts a partition, if it is not cut yet by a refused hash."""
+    rest, hashing = uncut(task), out.lessons.hashing
+    if rest.part.hash_low or rest.part.hash_high or rest.part.hashing == "chars":
+        return
+    if hashing:
+        cut_by_hash(replace(rest, part=replace(rest.part, hashing=hashing)), out)
+    else:
+        cut(replace(rest, can_hash=False), "", out)
 
 
 def _is_unsortable(task: SparqlTask, lessons: EndpointLessons) -> bool:

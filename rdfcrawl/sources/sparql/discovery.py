@@ -34,6 +34,7 @@ _MAX_BATCH = 200
 _DATASETS_CHARS = 1_400  # of keys in one task
 _MAX_DATASETS = 40
 _MAX_UNORDERED = 100_000  # graphs of a list without paging
+_LEAST_SHARE = 16  # of the rows of a response that broke off, in the next one
 _SURE_ROWS = 50  # no endpoint cuts shorter lists
 
 
@@ -99,6 +100,9 @@ def after_stable(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> N
     """Compare the labels of two responses with offsets that differ by one."""
     some = islice(iter_logged(rows, out), 10)
     labels = tuple(row["b"].text[:200] for row in some if "b" in row)
+    if not (labels or task.offset or out.log.all()):  # no blank nodes
+        begin(replace(task, naming=""), out)
+        return
     if task.offset == 0:
         out.follow(task, offset=1, seen=labels)
         return
@@ -215,7 +219,7 @@ class _Batch:
         fresh = replace(task, part=SparqlPart(), after="", got=0, most=0)
         fresh = replace(fresh, size=PageSize())
         self._task = replace(fresh, variant=0, fails=0)
-        self._names: list[str] = []
+        self._sizes: dict[str, int] = {}
         self._n_rows = self._n_chars = 0
         self._is_unknown, self._most = False, _MAX_BATCH
 
@@ -240,24 +244,26 @@ class _Batch:
         is_full = (
             self._n_rows + n_rows > self._task.limit
             or self._n_chars + n_chars > _BATCH_CHARS
-            or len(self._names) >= self._most
+            or len(self._sizes) >= self._most
         )
         if is_full:
             self.flush()
-        self._names.append(name)
+        self._sizes[name] = n_rows
         self._n_rows += n_rows
         self._n_chars += n_chars
 
     def flush(self) -> None:
-        if self._names and self._is_unknown:
-            _read_unknown(self._task, self._names, self._out)
-        elif self._names:
-            names = tuple(self._names)
+        names = tuple(self._sizes)
+        if names and self._is_unknown:
+            _read_unknown(self._task, names, self._out)
+        elif names:
             task = replace(self._task, step="whole", graphs=names, want=self._n_rows)
             if len(names) == 1:
                 task = replace(task, part=SparqlPart(graph=names[0]))
+            else:
+                task = replace(task, sizes=tuple(self._sizes.values()))
             self._out.follow(task)
-        self._names, self._n_rows, self._n_chars = [], 0, 0
+        self._sizes, self._n_rows, self._n_chars = {}, 0, 0
 
 
 def _read_unknown(task: SparqlTask, names: Sequence[str], out: SparqlOutcome) -> None:
@@ -288,7 +294,7 @@ def after_whole(
     task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Check whether the graphs are complete; if not, read each separately."""
-    n_rows = end.n_rows
+    n_rows, task = end.n_rows, without_rest(task, out)
     if task.want == UNKNOWN and len(task.graphs) > 1:
         _after_unknown(task, out, is_broken=is_broken)
         return
@@ -296,15 +302,38 @@ def after_whole(
         part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
         return
-    cap = max(out.settings.min_rows, n_rows if not is_broken else task.limit // 2)
+    least = task.limit // _LEAST_SHARE if is_broken else out.settings.min_rows
+    cap = max(out.settings.min_rows, least, n_rows)
     less = replace(task, limit=min(task.limit, cap), most=n_rows, fails=0)
-    apart(less, out, is_listed=less.limit < task.limit)
+    apart(less, out, is_smaller=less.limit < task.limit)
 
 
-def apart(task: SparqlTask, out: SparqlOutcome, *, is_listed: bool) -> None:
+def fitting(task: SparqlTask) -> SparqlTask:
+    """Return a step `whole` with as many graphs as fit; `seen` has the others."""
+    n_graphs, total = 1, task.sizes[0]
+    for size in task.sizes[1:]:
+        if total + size > task.limit:
+            break
+        n_graphs, total = n_graphs + 1, total + size
+    graphs, rest = task.graphs[:n_graphs], task.graphs[n_graphs:]
+    return replace(task, graphs=graphs, seen=rest, want=total)
+
+
+def without_rest(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
+    """Add a task for the graphs that did not fit; return the task without them."""
+    if task.step != "whole" or not task.seen:
+        return task
+    n_graphs = len(task.graphs)
+    sizes = task.sizes[n_graphs:]
+    rest = replace(task, graphs=task.seen, seen=(), sizes=sizes, want=sum(sizes))
+    out.follow(rest, fails=0)
+    return replace(task, seen=(), sizes=task.sizes[:n_graphs])
+
+
+def apart(task: SparqlTask, out: SparqlOutcome, *, is_smaller: bool) -> None:
     """Read the graphs of a step `whole` in smaller parts.
 
-    With `is_listed` the graphs are listed again; otherwise each is counted.
+    With `is_smaller`, fewer graphs are read together; otherwise each is counted.
     """
     names = task.graphs or (task.part.graph,)
     if len(names) > 1 and task.want == UNKNOWN:
@@ -312,14 +341,14 @@ def apart(task: SparqlTask, out: SparqlOutcome, *, is_listed: bool) -> None:
         _read_unknown(task, names[:middle], out)
         _read_unknown(task, names[middle:], out)
         return
-    can_list = is_safe(names[0]) and is_safe(names[-1])
-    if len(names) > 1 and is_listed and can_list:
-        between = SparqlPart(low=names[0], high=names[-1])
-        listed = replace(task, step="graphs", part=between, graphs=(), want=UNKNOWN)
-        out.follow(listed, fails=0, variant=0, most=0, size=PageSize())
+    if len(names) > 1 and is_smaller and task.sizes:
+        batch = _Batch(replace(task, graphs=(), sizes=(), want=UNKNOWN), out)
+        for name, n_rows in zip(names, task.sizes, strict=True):
+            batch.add(name, n_rows)
+        batch.flush()
         return
     if len(names) > 1:
-        single = replace(task, graphs=(), want=UNKNOWN, fails=0)
+        single = replace(task, graphs=(), sizes=(), want=UNKNOWN, fails=0)
         for name in names:
             out.follow(single, step="count", part=SparqlPart(graph=name))
         return

@@ -82,6 +82,9 @@ def _after_discovery(
         out.follow(task, variant=task.variant + 1, fails=0)
     elif task.step == "probe":
         out.follow(task, step="stable", variant=0)
+    elif task.step == "stable" and failure is SparqlFailure.REFUSED:
+        # Without FILTER, blank nodes come unexpectedly.
+        discovery.begin(replace(task, naming="", seen=()), out)
     elif task.step == "stable":
         discovery.begin(replace(task, naming="local", seen=()), out)
     elif task.step == "default":  # unknown, so it is read
@@ -90,7 +93,8 @@ def _after_discovery(
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
-def _after_count(task: SparqlTask, out: SparqlOutcome) -> None:
+def after_count(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Read a part of unknown size, as it cannot be counted."""
     is_unsplittable = task.naming in ("stable", "local") and not task.part.rows
     if can_split(task.part) and not is_unsplittable:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
@@ -100,14 +104,15 @@ def _after_count(task: SparqlTask, out: SparqlOutcome) -> None:
 
 def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     """Continue without a count, or with smaller parts."""
+    task = discovery.without_rest(task, out)
     if task.step == "whole" and failure is SparqlFailure.REFUSED and not task.variant:
         out.follow(task, variant=1, fails=0)
     elif task.step == "whole":
         less = replace(shrunk(task, out.settings.min_rows), fails=0)
-        is_listed = failure is not SparqlFailure.REFUSED and less.limit < task.limit
-        discovery.apart(less, out, is_listed=is_listed)
+        is_smaller = failure is not SparqlFailure.REFUSED and less.limit < task.limit
+        discovery.apart(less, out, is_smaller=is_smaller)
     elif task.step == "count":
-        _after_count(task, out)
+        after_count(task, out)
     elif task.step == "split" and task.variant != 1:
         out.follow(task, variant=1, after="", got=0, fails=0)
     elif task.step == "split":
@@ -128,10 +133,11 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
 def _after_hashes(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     rest = uncut(task)
     part, is_refused = rest.part, failure is SparqlFailure.REFUSED
-    is_first = part.hashing == "md5" and not (part.hash_low or part.hash_high)
-    if is_refused and is_first:
+    if part.hashing == "md5" and not (part.hash_low or part.hash_high):
         cut_by_hash(replace(rest, part=replace(part, hashing="chars")), out)
     else:
+        if not (is_refused or part.hash_low or part.hash_high):
+            rest = replace(rest, part=replace(part, hashing="md5"))
         is_smaller = not is_refused and can_split(part)
         cut(replace(rest, can_hash=False), "", out, can_hash_parts=is_smaller)
 

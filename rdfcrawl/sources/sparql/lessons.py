@@ -25,8 +25,10 @@ class EndpointLessons:
     limit: int = 0  # LIMIT of the page after the last that succeeded; 0: unknown
     size: PageSize = field(default_factory=PageSize)  # with this limit
     n_failed: int = 0  # sorted pages that failed since the last that succeeded
+    n_refused: int = 0  # sorted pages that were refused since the last that succeeded
     n_least: int = 0  # those of them with a LIMIT that cannot be the cause
     hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
+    has_counts: bool = True  # COUNT is not refused
     has_values: bool = True  # the clause VALUES is not refused
     n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
     listing: int = 0  # variant of the query that listed graphs

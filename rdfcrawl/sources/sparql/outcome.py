@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import FaultLog, Reason
@@ -102,17 +102,32 @@ def _name(task: SparqlTask) -> str:
     return f"{task.step}: {' '.join(names)}"
 
 
+_COUNTING: Final = frozenset({"graphs", "hashes", "count"})
+_TEACHING: Final = _COUNTING | {"page", "whole"}
+
+
 def learned(
     lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
 ) -> EndpointLessons:
     """Return the lessons after a response."""
     is_read = not (out.retries or out.is_broken)
-    if not is_read or task.step not in ("graphs", "page", "whole", "hashes"):
+    if not is_read or task.step not in _TEACHING:
         return lessons
     if out.failure == "refused":
         return _after_refusal(lessons, task)
     if not out.failure:
-        return _after_success(lessons, task, out)
+        is_of_rows = task.step not in _COUNTING
+        return (
+            _after_success(lessons, task, out)
+            if is_of_rows
+            else _after_numbers(lessons, task)
+        )
+    return lessons if task.step == "count" else _after_failure(lessons, task, out)
+
+
+def _after_failure(
+    lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
+) -> EndpointLessons:
     if task.step == "page" and task.order:
         is_least = task.limit <= max(out.settings.min_rows, lessons.most)
         n_least = lessons.n_least + is_least
@@ -132,6 +147,19 @@ def _after_refusal(lessons: EndpointLessons, task: SparqlTask) -> EndpointLesson
         return replace(lessons, hashing="chars" if is_first else "")
     if task.step == "whole" and len(task.graphs) > 1:
         return replace(lessons, has_values=False)
+    if task.step == "count":
+        return replace(lessons, has_counts=False)
+    if task.step == "page" and task.order:
+        return replace(lessons, n_refused=lessons.n_refused + 1)
+    return lessons
+
+
+def _after_numbers(lessons: EndpointLessons, task: SparqlTask) -> EndpointLessons:
+    """Return the lessons after a list of graphs, or a table of counts."""
+    if task.step == "graphs":
+        return replace(lessons, listing=max(lessons.listing, task.variant))
+    if task.step == "hashes" and task.part.hashing == "chars":
+        return replace(lessons, hashing="chars")  # as MD5 was refused, or too slow
     return lessons
 
 
@@ -139,10 +167,6 @@ def _after_success(
     lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
 ) -> EndpointLessons:
     n_rows = out.n_rows
-    if task.step == "graphs":
-        return replace(lessons, listing=max(lessons.listing, task.variant))
-    if task.step == "hashes":
-        return lessons
     if task.want == UNKNOWN and len(task.graphs) > 1 and n_rows:
         n_fit = out.n_graphs
         if n_rows < lessons.most:
@@ -150,7 +174,7 @@ def _after_success(
         lessons = replace(lessons, n_graphs=max(1, int(FILL * n_fit)))
     if task.step == "page" and task.order:
         page = next((x for x in out.tasks if x.step == "page" and x.size.worst), None)
-        lessons = replace(lessons, n_failed=0, n_least=0)
+        lessons = replace(lessons, n_failed=0, n_least=0, n_refused=0)
         if page is not None:
             lessons = replace(lessons, limit=page.limit, size=page.size)
         elif task.limit >= lessons.limit:

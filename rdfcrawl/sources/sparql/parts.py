@@ -244,7 +244,7 @@ def unbounded(task: SparqlTask, out: SparqlOutcome) -> None:
     if bare == part:
         out.check(task, is_sure=False)
     else:
-        fresh = replace(_rest(restored(task), ""), part=bare, want=UNKNOWN, variant=1)
+        fresh = replace(_rest(restored(task), ""), part=bare, want=UNKNOWN)
         out.follow(fresh, step="offset", cuts=0)
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from tests.crawl.sources.test_ways import EndpointSite, dataset
+from tests.crawl.sources.test_ways import EndpointSite, Site, dataset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
 SAYS = "urn:x:says"
+DCAT = "http://www.w3.org/ns/dcat#"
 NAMES = ("1", "2")
 # How the dump of each dataset responds in each run: in full, with a part and then an
 # error, or with a status.
@@ -97,3 +98,30 @@ def test_each_resource_is_in_one_document(
         if not are_sliced and not run:  # pages, and the part of a dump
             del found[site.at("/cut/1")][1:]
         assert found == {url: [version] for url, version in expected.items()}, run
+
+
+def test_content_decides_on_files_of_unknown_format(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If nothing says what a download is, then it is kept up if it has statements.
+
+    A page without any is no failure of its dataset.
+    """
+    site, folder = Site(loopback, "127.96.5.3"), commands.folder()
+
+    def crawl(version: str, *files: str) -> set[str]:
+        site.put("/data", f'<> <{SAYS}> "{version}" .', "text/turtle")
+        site.put("/page", "<html><title>x</title></html>", "text/html")
+        rows = (
+            f"<#{x}> <{DCAT}distribution> <#{x}1> . "
+            f"<#{x}1> <{DCAT}downloadURL> <{site.at(f'/{x}')}> ."
+            for x in files
+        )
+        seed = site.put("/catalog", "".join(rows), "text/turtle")
+        result = commands.crawl([seed], folder=folder, REVISIT_SECS=0)
+        assert "fault/way_failed" not in result.statistics
+        return {text for _, name, text, _ in result.latest_quads if name == SAYS}
+
+    assert crawl("v1", "data", "page") == {'"v1"'}
+    assert crawl("v2", "data", "page") == {'"v2"'}
+    assert crawl("v3", "page") == set()

@@ -56,6 +56,9 @@ def test_report_is_had_as_files(url: str, commands: Commands) -> None:
     commands.wait_until(is_made)
     found = get(f"{url}/report", {"format": "json"}).json
     assert found["report"]["outcomes"]
+    n_pages, fresh, low, high = found["report"]["freshness"]
+    assert n_pages >= 1
+    assert 0 <= low <= fresh <= high <= 1
     assert found["refusal"] == ""
     item = found["report"]["parts"][0]["items"][0]["key"]
     assert get(f"{url}/report/file", {"name": f"{item}.csv"}).text.startswith("series,")

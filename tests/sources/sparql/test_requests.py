@@ -27,6 +27,8 @@ GRAPHS = tuple(
     for n in range(300)
     for i in range(10)
 )
+FEW_GRAPHS = GRAPHS[:1_500]
+_NEW: tuple[str, ...] = ("COUNT", "MD5", "BIND", "VALUES", "NOT EXISTS", " AS ?")
 FEW_RESOURCES = described(200, n_hub=400)
 LARGE_GRAPHS = tuple(
     line
@@ -84,6 +86,17 @@ CASES = {
         FEW_RESOURCES,
         EndpointLimits(cap=50, sorted=1, without=("MD5",)),
     ),
+    "nothing sorted, MD5 too slow": (
+        FEW_RESOURCES,
+        EndpointLimits(cap=50, sorted=1, breaks=("MD5",)),
+    ),
+    "no COUNT": (HUB, EndpointLimits(cap=50, without=("COUNT",))),
+    "no COUNT, blank nodes": (BLANKS, EndpointLimits(cap=50, without=("COUNT",))),
+    "SPARQL 1.0": (RESOURCES, EndpointLimits(cap=50, without=_NEW)),
+    "SPARQL 1.0, blank nodes": (BLANKS, EndpointLimits(cap=50, without=_NEW)),
+    "no FILTER": (RESOURCES, EndpointLimits(cap=50, without=("FILTER",))),
+    "cap of few rows": (FEW_RESOURCES, EndpointLimits(cap=20)),
+    "small graphs, nothing sorted": (FEW_GRAPHS, EndpointLimits(cap=100, sorted=1)),
     "nothing sorted, every 5th": (
         RESOURCES,
         EndpointLimits(cap=50, every=5, sorted=1),
