@@ -154,7 +154,7 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetche
         length = quiet = each.end_ms - each.begin_ms
         if each.is_claimed:
             quiet = each.claimed_ms[0] - each.begin_ms
-        if not each.is_changed:
+        if not each.content_changed:
             same, silent_same = same + length, silent_same + quiet
             n_false += each.is_claimed
         elif each.is_claimed:
