@@ -227,7 +227,7 @@ def _evidence(facts: UriFacts, trust: LastmodTrust, now_ms: int) -> Sequence[flo
     quiet, rows = 0.0, []
     for each in iter_intervals(facts):
         length = each.end_ms - each.begin_ms
-        if each.is_changed:
+        if each.content_changed:
             until = each.end_ms if each.modified_ms is None else each.modified_ms
             silent = 0.0
             if each.is_dated:

@@ -86,7 +86,7 @@ class _LatestIntervals:
     def add(self, interval: FetchInterval) -> None:
         length = interval.end_ms - interval.begin_ms
         n_claims = len(interval.claimed_ms)
-        each = (interval.end_ms, length, interval.is_changed, n_claims)
+        each = (interval.end_ms, length, interval.content_changed, n_claims)
         if len(self._latest) < self._n_latest:
             heappush(self._latest, each)
         else:
