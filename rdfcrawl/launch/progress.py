@@ -48,7 +48,6 @@ class ProgressReport:
         self._stats = crawler.stats
         self._not_due: str = getattr(crawler, "not_due", "")
         crawl = self._spider.options.crawl
-        self._store = crawl.stores.uri
         self._store_lines = follower_lines(
             crawl.paths.root, has_any=bool(crawl.stores.followers)
         )
@@ -94,13 +93,13 @@ class ProgressReport:
             stats = self._stats.get_stats()
             print_summary(
                 self._last,
-                self._spider.options.crawl.paths,
-                store=self._store,
+                self._spider.options.crawl,
                 done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
                 notes=as_notes(self._lost_logs, self._not_due),
+                member=self._spider.member,
             )
 
 

@@ -23,7 +23,8 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
-from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
+from rdfcrawl.frontier.queue.profiles import CrawlMember
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
@@ -172,21 +173,22 @@ def as_notes(lost: Sequence[str], not_due: str) -> dict[str, str]:
 
 def print_summary(
     now: CrawlSnapshot,
-    paths: CrawlPaths,
+    crawl: CrawlOptions,
     *,
-    store: str,
     done: int,
     secs: float,
     outcome: str,
     own: OwnFaults,
     notes: Mapping[str, str],
+    member: CrawlMember,
 ) -> None:
     """Print the summary of a crawl to stderr, and one line of it to a log file.
 
     `done`, `secs` and `own` concern only this run; `outcome` is one word for its end;
     `notes` are the rows `missing`, of logs that were deleted earlier, and `not due`, of
-    pages that this run has not requested again.
+    pages that this run has not requested again; `member` is the spider of the command.
     """
+    paths, store = crawl.paths, crawl.stores.uri
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
     rows = {
@@ -217,7 +219,7 @@ def print_summary(
     }
     for name in [name for name, value in is_there.items() if not value]:
         del rows[name]
-    hint = _hint(now, paths, own, left=left, done=done, outcome=outcome)
+    hint = _hint(now, paths, own, member, left=left, done=done, outcome=outcome)
     if hint := HINT if notes["missing"] else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
@@ -244,6 +246,7 @@ def _hint(  # keyword arguments of a single caller
     now: CrawlSnapshot,
     paths: CrawlPaths,
     own: OwnFaults,
+    member: CrawlMember,
     *,
     left: int,
     done: int,
@@ -251,6 +254,9 @@ def _hint(  # keyword arguments of a single caller
 ) -> str:
     has_raised = Reason.INTERNAL in now.faults
     may_pass = bool(MAY_PASS & now.faults.keys())
+    source = member.accepts.source
+    begin = f"give -a {source}=URL or -a {source}=@FILE"
+    is_over = not done and (now.documents > 0 or not has_raised)
     n_hyperlinks = int(now.figures.get("link/hyperlinks_of_seeds", 0))
     hints = (
         (
@@ -262,11 +268,9 @@ def _hint(  # keyword arguments of a single caller
             outcome == "not finished",
             f"see the logs of the workers: {_shown(paths.logs)}",
         ),
-        (not now.counts.seen, "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"),
-        (
-            not done and (now.documents or not has_raised),
-            "the crawl had already finished; -a fresh=1 starts it again",
-        ),
+        (not now.counts.seen, f"nothing to crawl: {begin}"),
+        (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
+        (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
         (bool(own), own.hint),
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
         (

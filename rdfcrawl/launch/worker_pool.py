@@ -124,13 +124,13 @@ class WorkerPool:
                 return code or 1
             print_summary(
                 last,
-                self._options.paths,
-                store=self._options.stores.uri,
+                self._options,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
                 notes=as_notes(self._lost_logs, self._not_due),
+                member=self._member,
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)

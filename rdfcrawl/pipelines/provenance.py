@@ -271,7 +271,8 @@ def _response(document: Document, activity: str) -> str:
         if value
     )
     until_ms = immutable_until_ms(response.cache_control, response.started_ms)
-    if until_ms is not None:
+    is_lost = bool(document.faults) and not document.n_quads
+    if until_ms is not None and not is_lost:
         declared += f"<{name}> <{RC}immutableUntil> {_time(until_ms)}{_END}"
     if document.replaced and not document.is_deleted:
         declared += _invalidated(document.replaced, activity)

@@ -50,7 +50,7 @@ class GuideNights:
         server = self._site.server
         n_asked = len(server.targets)
         done = run_later(day * DAY_SECS, *self._words, folder=self._folder)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode == 0, done.stderr
         copy: dict[str, str] = {}
         times = []
         for piece in iter_latest(self._folder / self._crawl_id / "quads"):

@@ -28,6 +28,7 @@ from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import LONGEST_SECS, scrapy, shared_forks
+from tests.support.later_commands import scrapy_later
 from tests.support.processes import children, peak_bytes
 from tests.support.written_logs import versions_in
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tests.support.command_forks import ForkedCommand
     from tests.support.crawl_webs import Loopback
 
+_SCRAPY = ["-m", "scrapy"]
 _LOOK_SECS = 0.1  # at the memory of running ones
 _LEAST_WAIT_SECS = 0.02
 _WAIT_SHARE = 20.0  # of waiting, for each second of looking
@@ -220,10 +222,14 @@ class Commands:
 
     Args:
         new_folder: makes a folder for a crawl.
+
+    Attributes:
+        ahead_secs: how far the clocks of commands are ahead.
     """
 
     def __init__(self, new_folder: Callable[[], Path]) -> None:
         self.folder = new_folder
+        self.ahead_secs = 0
         self._numbers = count()
         self._running: list[RunningCrawl] = []
 
@@ -252,7 +258,8 @@ class Commands:
         given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
         stderr_path = folder / f"stderr-{next(self._numbers)}.txt"
         with stderr_path.open("wb") as stderr:
-            process = shared_forks().start(["-m", "scrapy", *words, *given], stderr)
+            python = scrapy_later(self.ahead_secs) if self.ahead_secs else _SCRAPY
+            process = shared_forks().start([*python, *words, *given], stderr)
         crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
         running = RunningCrawl(process, folder / crawl_id, stderr_path)
         self._running.append(running)

@@ -125,15 +125,17 @@ def _candidates(
         queried: numbers of documents.
         runs: places in the minima.
     """
-    candidates: list[set[int]] = [set() for _ in queried]
+    candidates = [{number} for number in queried]
     for run in runs:
-        buckets: dict[bytes, list[int]] = {minima[each][run]: [] for each in queried}
-        for number, each in enumerate(minima):
-            bucket = buckets.get(each[run])
+        keys = [each[run] for each in minima]
+        buckets: dict[bytes, list[int]] = {keys[number]: [] for number in queried}
+        for number, key in enumerate(keys):
+            bucket = buckets.get(key)
             if bucket is not None and len(bucket) < MAX_COMPARED:
                 bucket.append(number)
         for number, found in zip(queried, candidates, strict=True):
-            found.update(buckets[minima[number][run]])
+            if len(bucket := buckets[keys[number]]) > 1:
+                found.update(bucket)
     for number, found in zip(queried, candidates, strict=True):
         yield number, sorted(found)
 

@@ -36,10 +36,12 @@ def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
 
     An unchanged document has the statements of the fetch that stored them.
     """
-    if last_read(facts.fetches) is None:
+    last = last_read(facts.fetches)
+    if last is None:
         return False
     stored = (x for x in reversed(facts.fetches) if x.status in WAS_READ)
-    return next((x.n_statements >= at_least for x in stored), False)
+    # Without any, the URL was only redirected to pages that were stored before.
+    return next((x.n_statements >= at_least for x in stored), last.has_statements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class FetchInterval(NamedTuple):
     """The time between two fetches of one URL that were read.
 
     Attributes:
-        is_changed: the content differs: the bytes of the body.
-        has_new_statements: the statements differ; false if one of them is unknown.
+        content_changed: the content differs: the bytes of the body.
+        statements_changed: the statements differ; false if one of them is unknown.
         is_dated: sitemaps stated a lastmod at its end.
         is_claimed: sitemaps claimed a change by the end of the interval.
         changed_ms: time of the change: `Last-Modified` if it lies in the interval, else
@@ -39,10 +39,10 @@ class FetchInterval(NamedTuple):
 
     begin_ms: int
     end_ms: int
-    is_changed: bool
+    content_changed: bool
     is_claimed: bool
     changed_ms: float | None
-    has_new_statements: bool = False
+    statements_changed: bool = False
     is_dated: bool = False
     modified_ms: int | None = None
     claimed_ms: tuple[int, ...] = ()
@@ -62,11 +62,17 @@ def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
         found = fetch.content_hash or (content if is_same else "")
         if not found:
             continue
-        read = statements if is_same else fetch.statements_hash
+        read = fetch.statements_hash or (statements if is_same else "")
         if last is not None:
-            is_new = bool(statements and read) and read != statements
-            is_changed = found != content
-            yield _interval(facts, last, fetch, is_changed=is_changed, is_new=is_new)
+            statements_changed = bool(statements and read) and read != statements
+            content_changed = found != content
+            yield _interval(
+                facts,
+                last,
+                fetch,
+                content_changed=content_changed,
+                statements_changed=statements_changed,
+            )
         last, content, statements = fetch, found, read
 
 
@@ -75,22 +81,23 @@ def _interval(
     last: UriFetch,
     fetch: UriFetch,
     *,
-    is_changed: bool,
-    is_new: bool,
+    content_changed: bool,
+    statements_changed: bool,
 ) -> FetchInterval:
     begin, end, modified = last.started_ms, fetch.started_ms, fetch.modified_ms
-    if not is_changed or modified is None or not begin < modified <= end:
+    if not content_changed or modified is None or not begin < modified <= end:
         modified = None
-    changed_ms = (begin + end) / 2 if is_changed and modified is None else modified
+    middle = (begin + end) / 2
+    changed_ms = middle if content_changed and modified is None else modified
     stated, claimed = _stated(facts, begin, end) if facts.claims else (None, ())
     is_claimed, is_dated = bool(claimed), stated is not None
     return FetchInterval(
         begin,
         end,
-        is_changed,
+        content_changed,
         is_claimed,
         changed_ms,
-        is_new,
+        statements_changed,
         is_dated,
         modified,
         claimed,
@@ -179,10 +186,10 @@ class LastmodAccuracy:
         for each in intervals:
             n += 1
             n_claimed += each.is_claimed
-            n_changed += each.is_changed
-            n_both += each.is_claimed and each.is_changed
-            n_new += each.has_new_statements
-            n_dated += each.is_changed and each.is_dated
+            n_changed += each.content_changed
+            n_both += each.is_claimed and each.content_changed
+            n_new += each.statements_changed
+            n_dated += each.content_changed and each.is_dated
         return cls(n, n_claimed, n_changed, n_both, n_new, n_dated)
 
     @property
@@ -235,8 +242,8 @@ class CopyFreshness:
         changed_ms = interval.changed_ms
         stale_from = interval.end_ms if changed_ms is None else changed_ms
         self.n_refetches += 1
-        self.n_fresh += not interval.is_changed
-        self.n_new_statements += interval.has_new_statements
+        self.n_fresh += not interval.content_changed
+        self.n_new_statements += interval.statements_changed
         self.age_ms += interval.end_ms - stale_from
         self.fresh_ms += stale_from - interval.begin_ms
         self.total_ms += interval.end_ms - interval.begin_ms

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 """Outcomes of fetches with new statements, by `sq:status`."""
+NO_STATEMENTS: Final = "-"
+"""In place of the hash of the statements of a page without any."""
 
 
 class SitemapOrigin(StrEnum):
@@ -56,6 +58,11 @@ class UriFetch:
     statements_hash: str = ""
     modified_ms: int | None = None
     fault: str = ""
+
+    @property
+    def has_statements(self) -> bool:
+        """Whether its content has statements, stored by this fetch or before."""
+        return self.statements_hash not in ("", NO_STATEMENTS)
 
     @property
     def was_read(self) -> bool:

@@ -48,10 +48,10 @@ class UsageCount:
 
     def add_sitemaps(self, domain: str, sitemaps: Iterable[SitemapFacts]) -> None:
         """Count the sitemaps of one domain."""
-        formats = [each.format for each in sitemaps]
+        formats = [each.format or UNKNOWN_FORMAT for each in sitemaps]
         if formats:
             self.n_sites[_top_level(domain)] += 1
-        self.by_format[UNKNOWN_FORMAT] += formats.count("")
+        self.by_format[UNKNOWN_FORMAT] += formats.count(UNKNOWN_FORMAT)
 
     def add(self, others: UsageCount) -> None:
         """Add the statistics of other domains."""

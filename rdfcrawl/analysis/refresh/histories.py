@@ -117,6 +117,10 @@ class SiteHistories:
         )
         return (facts.dated_by if is_dated(facts) else None), history
 
+    def latest(self) -> float:
+        """Return the time of the latest copy, in days since 1970; 0 without any."""
+        return max((x.copied / x.n_pages for x in self.groups.values()), default=0.0)
+
     def merge(self, other: SiteHistories) -> None:
         """Add the pages of another site; those that any sitemap dates count as one."""
         self.n_lost += other.n_lost
@@ -154,7 +158,7 @@ def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetche
         length = quiet = each.end_ms - each.begin_ms
         if each.is_claimed:
             quiet = each.claimed_ms[0] - each.begin_ms
-        if not each.is_changed:
+        if not each.content_changed:
             same, silent_same = same + length, silent_same + quiet
             n_false += each.is_claimed
         elif each.is_claimed:

@@ -77,7 +77,7 @@ def rate_of(facts: UriFacts) -> float:
     n_intervals = n_changes = total_ms = 0
     for each in iter_intervals(facts):
         n_intervals += 1
-        n_changes += each.is_changed
+        n_changes += each.content_changed
         total_ms += each.end_ms - each.begin_ms
     if not total_ms:
         return min(prior, 1 / HOUR_MS)

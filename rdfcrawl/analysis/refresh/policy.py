@@ -139,9 +139,9 @@ class AdaptiveInterval:
         interval, due = self.first_ms, last_fetched_ms(facts) + self.first_ms
         changed_ms: int | None = None
         for each in iter_intervals(facts):
-            if changed_ms is None or each.is_changed:
-                changed_ms = each.end_ms if each.is_changed else each.begin_ms
-            interval *= 1 - self.decrease if each.is_changed else 1 + self.increase
+            if changed_ms is None or each.content_changed:
+                changed_ms = each.end_ms if each.content_changed else each.begin_ms
+            interval *= 1 - self.decrease if each.content_changed else 1 + self.increase
             reference = float(last_fetched_ms(facts))
             if self.synchronization is not None:
                 since_change = each.end_ms - changed_ms

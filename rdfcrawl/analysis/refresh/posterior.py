@@ -241,7 +241,7 @@ def _likelihoods(facts: UriFacts, trust: LastmodTrust, now_ms: int) -> Sequence[
     quiet, rows = 0.0, []
     for each in iter_intervals(facts):
         length = each.end_ms - each.begin_ms
-        if each.is_changed:
+        if each.content_changed:
             until = each.end_ms if each.modified_ms is None else each.modified_ms
             silent = 0.0
             if each.is_dated:

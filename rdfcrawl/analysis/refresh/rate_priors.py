@@ -233,6 +233,7 @@ def _recall_around(some: Sequence[PageRefetches], now: float) -> tuple[float, fl
     n_missed = sum(each.n_missed for each in some) + 0.5
     time = sum(each.same + each.missed for each in some)
     age = sum(now * each.n_pages - each.copied for each in some)
+    age = max(age, 0.0)  # the clock may have been set back
     silent = sum(each.silent_same + each.missed + each.silent for each in some) + age
     middle = log(n_claimed / n_missed * (time + 1) / (silent + 1))
     return middle, sqrt(1 / n_claimed + 1 / n_missed)

@@ -86,7 +86,7 @@ class _LatestIntervals:
     def add(self, interval: FetchInterval) -> None:
         length = interval.end_ms - interval.begin_ms
         n_claims = len(interval.claimed_ms)
-        self._keep((interval.end_ms, length, interval.is_changed, n_claims))
+        self._keep((interval.end_ms, length, interval.content_changed, n_claims))
 
     def include(self, other: _LatestIntervals) -> None:
         for each in other._latest:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from rdfcrawl.core import __version__
+from rdfcrawl.core.times import now_ms
+from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.stores.drafts import replacing_file
 
 # Folders of a crawl. A report uses all their files, but for locks.
@@ -23,6 +25,7 @@ _SOURCES: Final = (
 )
 _DERIVED: Final = "urldb/urldb.json", "ranks/ranks.bin"
 _NAME: Final = ".state"
+_HOUR_MS: Final = 3_600_000
 _VALID_SECS: Final = 3600
 
 
@@ -41,6 +44,7 @@ class ReportState:
         self._root, self._folder = root, folder
         sources = [list(_files_in(root / name)) for name in _SOURCES]
         self._begin = __version__, scope, sources
+        self._now_ms = now_ms()
 
     @property
     def page(self) -> Path | None:
@@ -49,10 +53,12 @@ class ReportState:
             made_secs = (self._folder / _NAME).stat().st_mtime
             if not 0 <= time.time() - made_secs < _VALID_SECS:
                 return None
-            kept, *names = (self._folder / _NAME).read_text().split("\n")
-        except OSError:
+            kept, made, *names = (self._folder / _NAME).read_text().split("\n")
+        except (OSError, ValueError):
             return None
-        return self._folder / names[0] if kept == self._digest(names) else None
+        is_young = 0 <= self._now_ms - whole_number(made) < _HOUR_MS
+        is_current = is_young and kept == self._digest(names)
+        return self._folder / names[0] if is_current else None
 
     def keep(self, written: Iterable[Path]) -> None:
         """Note the state of a new report.
@@ -65,7 +71,7 @@ class ReportState:
         """
         names = [path.name for path in written]
         with replacing_file(self._folder / _NAME) as file:
-            file.write("\n".join([self._digest(names), *names]))
+            file.write("\n".join([self._digest(names), str(self._now_ms), *names]))
 
     def _digest(self, names: Iterable[str]) -> str:
         derived = [self._root / name for name in _DERIVED]

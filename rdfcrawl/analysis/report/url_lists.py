@@ -167,7 +167,7 @@ def rows_of(
         yield MISSED, (url, classify_missed(facts).value, since, *found_at)
     if facts.is_listed:
         for each in intervals:
-            is_false = each.is_claimed and not each.is_changed
+            is_false = each.is_claimed and not each.content_changed
             if is_false or _is_unclaimed(facts, each):
                 times = _time(each.begin_ms), _time(each.end_ms)
                 # A day was stated, or its first second.
@@ -178,7 +178,7 @@ def rows_of(
 
 def _is_unclaimed(facts: UriFacts, interval: FetchInterval) -> bool:
     """Return whether a page changed, but its sitemaps, if read, did not claim it."""
-    if interval.is_claimed or not interval.is_changed:
+    if interval.is_claimed or not interval.content_changed:
         return False
     reads = facts.sitemap_reads
     place = bisect_right(reads, interval.begin_ms)

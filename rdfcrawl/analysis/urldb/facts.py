@@ -21,7 +21,13 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.urldb.record import BY_LINK, NOINDEX, SEED, find_sitemap
+from rdfcrawl.analysis.urldb.record import (
+    BY_LINK,
+    BY_REDIRECT,
+    NOINDEX,
+    SEED,
+    find_sitemap,
+)
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
@@ -29,13 +35,14 @@ from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import (
         FirstSeen,
         UrlFetch,
+        UrlListing,
         UrlRecord,
     )
 
@@ -154,7 +161,7 @@ class FactReader:
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
         for record in self._database.records(self._partition, find_sitemap):
-            if record.is_sitemap:
+            if record.is_sitemap and _was_found(record):
                 yield SitemapFacts(
                     domain=record.domain,
                     url=record.url,
@@ -165,16 +172,16 @@ class FactReader:
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
-        dropped_ms = self._dropped_ms(record)
+        dated = [each for each in record.listings if each.lastmod]
         return UriFacts(
             domain=record.domain,
             url=record.url,
             first_linked_ms=_first_linked_ms(record),
             linked_by=record.linked.document if record.linked else "",
-            is_led_to=BY_LINK in record.latest,
+            is_led_to=not record.latest.keys().isdisjoint((BY_LINK, BY_REDIRECT)),
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record, dropped_ms)),
-            is_dropped=dropped_ms is not None,
+            claims=tuple(_claims(record, self._dropped_ms(dated))),
+            is_dropped=self._dropped_ms(record.listings) is not None,
             sitemap_reads=self._sitemap_reads(record),
             dated_by=_dated_by(record),
             fetches=fetches_of(record),
@@ -218,11 +225,11 @@ class FactReader:
             found_by=self._origin(first.document, first.first_ms),
         )
 
-    def _dropped_ms(self, record: UrlRecord) -> int | None:
-        """Return the time of the reading since which no sitemap lists the URL."""
+    def _dropped_ms(self, listings: Sequence[UrlListing]) -> int | None:
+        """Return the time of the reading since which no sitemap has its listing."""
         found = [
             next((ms for ms in self._times(each.sitemap) if ms > each.last_ms), None)
-            for each in record.listings
+            for each in listings
         ]
         known = [ms for ms in found if ms is not None]
         return max(known) if known and len(known) == len(found) else None
@@ -299,6 +306,12 @@ def is_known_page(record: UrlRecord) -> bool:
     if record.linked or record.listed or record.was_page:
         return True
     return "task" not in record.latest and bool(record.fetches or record.latest)
+
+
+def _was_found(record: UrlRecord) -> bool:
+    """Return whether a sitemap was read, or is named by something else than a guess."""
+    is_guess = {each for _, each in record.origins} == {SitemapOrigin.GUESS}
+    return not is_guess or any(200 <= x.http_status < 400 for x in record.fetches)
 
 
 def _first_linked_ms(record: UrlRecord) -> int | None:

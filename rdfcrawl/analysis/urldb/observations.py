@@ -10,10 +10,11 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple
 
+from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS
 from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
-    NO_STATEMENTS,
+    BY_REDIRECT,
     NOINDEX,
     REFUSALS,
     SEED,
@@ -41,6 +42,7 @@ _HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
 _REDIRECTS: Final = f"{RC}redirects"
 _HOP: Final = f"{RDF}first"
 _LOCATION: Final = f"{RC}location"  # of a redirect that the activity did not follow
+_FOLLOWED: Final = f"{RC}followed"  # not in the logs: the URL is such a target
 _CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the URL
 _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
@@ -77,6 +79,10 @@ _find_same: Final = re.compile(
 ).findall
 # A task is `name(...)`; the task of a source is within that of its run.
 _find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
+# Terms that are about a page that redirects, and not about its target.
+_OF_REDIRECT: Final = frozenset(
+    {_HOP, _CHAIN, _PARENT, _SOURCE, _FOUND_BY, _TASK, _IS_LEFT}
+)
 # Values of which the latest counts, ordered by name.
 _TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
 _LATEST: Final = {
@@ -112,14 +118,18 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
     """
     text = lines.decode("utf-8", "replace")
     for facts, piece in iter_described(text):
-        if _REDIRECTS in facts:
-            yield from _redirected(facts, piece)
+        urls = _redirects(facts, piece)
+        if urls:
+            yield from _redirected(facts, piece, urls)
         if _LOCATION in facts:
             facts[_HOP] = facts[_LOCATION]
+            named = observe(latest=f'["{BY_REDIRECT}",0,"true"]')
+            yield UrlObservation(text_of(facts[_HOP]), 0, named)
         if _DIRECTIVE in facts and _IS_NOINDEX in piece:
             facts[RC + NOINDEX] = '"true"'
         if _CRAWLED in facts:
             yield _observed(facts)
+            yield from _followed(facts, urls)
     for _, crawled, started, first in _find_same(text) if _SAME in text else ():
         ms = time_of(started)
         columns = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
@@ -205,6 +215,9 @@ def _page_request(facts: dict[str, str], requested_ms: int) -> Iterator[str]:
         requested_ms: its start; 0 if there was no request.
     """
     task = facts.get(_TASK, '""')[1:-1]
+    if _FOLLOWED in facts:
+        yield f'["{BY_REDIRECT}",0,"true"]'
+        return
     if _CHAIN in facts and (not task or task == RefreshedPage.TAG):
         yield f'["{BY_LINK}",0,"true"]'
     if _SOURCE in facts:
@@ -215,21 +228,47 @@ def _page_request(facts: dict[str, str], requested_ms: int) -> Iterator[str]:
         yield f'["{BY_LINK}",0,"true"]'
 
 
-def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
-    """Yield the redirect target of each URL of another host before the crawled URL.
+def _redirects(facts: dict[str, str], piece: str) -> list[str]:
+    """Return the requested URLs of an activity with redirects, in order.
 
-    The target also becomes a term of the activity, if it is another URL.
+    Their ends become terms of the activity, if they are other URLs.
     """
+    if _REDIRECTS not in facts:
+        return []
     hops = piece.split(f"> <{_HOP}> ")[1:]
     urls = [text_of(hop) for hop in hops]
-    crawled, ms = text_of(facts.get(_CRAWLED, "")), time_of(facts.get(_STARTED, ""))
-    if not urls:
-        return
-    end = quoted(urls[-1])
-    if urls[-1] != crawled:
+    crawled = text_of(facts.get(_CRAWLED, ""))
+    if urls and urls[-1] != crawled:
         facts[_HOP] = hops[-1]
-    if urls[0] != crawled:
+    if urls and urls[0] != crawled:
         facts[_CHAIN] = hops[0]
+    return urls
+
+
+def _followed(facts: dict[str, str], urls: list[str]) -> Iterator[UrlObservation]:
+    """Yield the requests that followed the redirects of a page."""
+    crawled, task = text_of(facts[_CRAWLED]), facts.get(_TASK, '""')[1:-1]
+    if crawled not in urls or task not in ("", RefreshedPage.TAG):
+        return
+    *between, end = urls[urls.index(crawled) :]
+    moved = {
+        _STARTED: facts[_STARTED],
+        _STATUS: '"REDIRECTED"',
+        _HOP: facts.get(_HOP, ""),
+    }
+    for url in between[1:]:
+        yield _observed(moved | {_CRAWLED: f"<{url}>", _FOLLOWED: ""})
+    if end != crawled:
+        own = {name: facts[name] for name in facts.keys() - _OF_REDIRECT}
+        yield _observed(own | {_CRAWLED: f"<{end}>", _FOLLOWED: ""})
+
+
+def _redirected(
+    facts: dict[str, str], piece: str, urls: list[str]
+) -> Iterator[UrlObservation]:
+    """Yield the redirect target of each URL of another host before the crawled URL."""
+    crawled, ms = text_of(facts.get(_CRAWLED, "")), time_of(facts.get(_STARTED, ""))
+    end = quoted(urls[-1])
     for url in urls:
         if url == crawled:
             break

@@ -250,6 +250,8 @@ def is_node(record: UrlRecord) -> bool:
 def redirect_mark(record: UrlRecord, normal_form: NormalForm) -> int | None:
     """Return the fingerprint of a URI's redirect target; None if there is none."""
     end = record.latest.get("redirect")
+    if record.fetches:  # it may have content now
+        end = record.current("redirect")
     if not end:
         return None
     try:

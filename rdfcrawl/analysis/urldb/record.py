@@ -56,9 +56,10 @@ BY_LINK: Final = "byLink"
 """Name of the value of pages that were requested since another page led there."""
 BY_LIST: Final = "byList"
 """The same, since a sitemap lists them."""
+BY_REDIRECT: Final = "byRedirect"
+"""The same, in the visit of a page that redirected there."""
 NOINDEX: Final = "noindex"
 """Name of the value of documents with that robots directive, obeyed or not."""
-NO_STATEMENTS: Final = "-"
 SPELLING: Final = "spelling"
 """Name of the latest value that holds the URL as written."""
 
@@ -69,6 +70,7 @@ Each is empty if unknown.
 """
 _Column: TypeAlias = list[Any]  # one of `Columns`, decoded
 _LATEST: Final = 4
+_REQUESTED: Final = SEED, BY_LINK, BY_LIST
 _OF_FIRST: Final = frozenset({SEED})  # values of which the first counts
 
 _decode: Final = json.JSONDecoder().decode
@@ -398,7 +400,12 @@ class UrlRecord:
     @property
     def was_page(self) -> bool:
         """Whether it was requested as a page, in any run."""
-        return not self.latest.keys().isdisjoint((SEED, BY_LINK, BY_LIST))
+        return not self.latest.keys().isdisjoint((*_REQUESTED, BY_REDIRECT))
+
+    @property
+    def is_only_target(self) -> bool:
+        """Whether it was only requested when another page redirected there."""
+        return BY_REDIRECT in self.latest and self.latest.keys().isdisjoint(_REQUESTED)
 
     @property
     def requested_url(self) -> str:

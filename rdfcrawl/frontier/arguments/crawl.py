@@ -299,6 +299,11 @@ class ArgumentSet:
         """Names of the arguments that a crawl can keep."""
         return [*arguments_of(self.takes), *self.class_.own()]
 
+    @property
+    def source(self) -> str:
+        """Name of the argument with the URLs at which such a spider begins."""
+        return next(filter(NAMED.__contains__, self.takes), "seeds")
+
     def parse(self, arguments: Mapping[str, object]) -> CrawlArguments:
         """Read the arguments of a spider; see `CrawlArguments.parse`."""
         ours = {n: value for n, value in arguments.items() if n not in self.passed}

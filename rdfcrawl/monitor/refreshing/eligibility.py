@@ -29,6 +29,7 @@ class NotDue(StrEnum):
     WAITING = "not due by the policy"
     SCHEDULED = "of sources, which later runs of the crawl request"
     IMMUTABLE = "immutable"
+    FOLLOWED = "reached by redirects of other pages"
     FAILED = "failed"
     GONE = "gone"
 
@@ -62,6 +63,8 @@ class EligiblePages:
         """
         if is_scheduled(record):
             return NotDue.SCHEDULED, None
+        if record.is_only_target:
+            return NotDue.FOLLOWED, None
         if record.fetches[-1].started_ms >= self.begin_ms:
             return NotDue.RECENT, self.end_ms
         if (until_ms := _immutable_until_ms(record)) > self.now_ms:

@@ -364,8 +364,8 @@ def planned_fetch(
         last_ms=last_fetched_ms(facts),
         due_ms=due_ms,
         n_fetches=len(facts.fetches),
-        n_content_changes=sum(each.is_changed for each in intervals),
-        n_statement_changes=sum(each.has_new_statements for each in intervals),
+        n_content_changes=sum(each.content_changed for each in intervals),
+        n_statement_changes=sum(each.statements_changed for each in intervals),
         changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
         claimed_ms=stated_lastmod(facts, now_ms) if is_claimed(facts) else None,
     )

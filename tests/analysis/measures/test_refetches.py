@@ -50,7 +50,7 @@ def test_worked_example_of_the_specification() -> None:
     )
     found = list(iter_intervals(facts))
     assert [each.is_claimed for each in found] == [True, False, False]
-    assert [each.is_changed for each in found] == [False, True, False]
+    assert [each.content_changed for each in found] == [False, True, False]
     accuracy = judge_lastmod([facts])
     assert (accuracy.precision.numerator, accuracy.precision.denominator) == (0, 1)
     assert (accuracy.recall.numerator, accuracy.recall.denominator) == (0, 1)

@@ -106,11 +106,11 @@ def test_each_sitemap_is_judged_by_its_own_pages() -> None:
     assert all(x.copy == x.version for x in site.pages if x.dated_by == "true.xml")
 
 
-def interval(n: int, *, is_claimed: bool, is_changed: bool) -> FetchInterval:
+def interval(n: int, *, is_claimed: bool, content_changed: bool) -> FetchInterval:
     """Return an interval of the day before day `n`."""
     end = n * DAY_MS
-    changed_ms = end - 1 if is_changed else None
-    return FetchInterval(end - DAY_MS, end, is_changed, is_claimed, changed_ms)
+    changed_ms = end - 1 if content_changed else None
+    return FetchInterval(end - DAY_MS, end, content_changed, is_claimed, changed_ms)
 
 
 def judged(
@@ -118,10 +118,12 @@ def judged(
 ) -> LastmodTrust:
     """Return trust after one interval each day: number, is claimed, has changed."""
     count, day = TrustCount(n_latest), 0
-    for n, is_claimed, is_changed in counts:
+    for n, is_claimed, content_changed in counts:
         for _ in range(n):
             day += 1
-            count.add(interval(day, is_claimed=is_claimed, is_changed=is_changed))
+            count.add(
+                interval(day, is_claimed=is_claimed, content_changed=content_changed)
+            )
     count.n_pages = n_pages
     return count.judge(day * DAY_MS)
 

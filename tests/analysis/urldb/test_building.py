@@ -370,11 +370,11 @@ def test_database_of_an_older_form_is_built_anew(
     caplog.clear()
     build(tmp_path, NORMAL)
     assert [each.getMessage() for each in caplog.records] == [
-        f"{path}: has format 2; rebuilding it in format 3"
+        f"{path}: has format 2; rebuilding it in format 4"
     ]
     assert content(tmp_path) == rebuilt(tmp_path)
-    path.write_bytes(older.replace(b'"format": 2', b'"format": 4'))
-    with pytest.raises(ConfigError, match="has format 4, not 3"):
+    path.write_bytes(older.replace(b'"format": 2', b'"format": 5'))
+    with pytest.raises(ConfigError, match="has format 5, not 4"):
         build(tmp_path, NORMAL)
 
 

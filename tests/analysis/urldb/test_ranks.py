@@ -165,7 +165,7 @@ def test_which_links_count(tmp_path: Path) -> None:
 
 
 def test_links_to_redirects(tmp_path: Path) -> None:
-    """If a URI redirects, then it has one link, to the end; or it stands for that."""
+    """If a URI redirects, then it has one link, to the end."""
     other, end = f"{SITES[1]}/other", f"{SITES[0]}/unknown"
     events: list[UrlEvent] = [
         LinksFound(A, T0, (B, C, D)),
@@ -176,7 +176,7 @@ def test_links_to_redirects(tmp_path: Path) -> None:
         LinksFound(C, T0, (f"{SITES[0]}/away",)),
     ]
     table = ranked(tmp_path, events)
-    assert inlinks(table, A, B, C, D, end) == [1, 1, 2, 1, 1]
+    assert inlinks(table, A, B, C, D, end) == [1, 1, 2, 2, 1]
     assert inlinks(table, f"{SITES[0]}/away", other) == [1, 1]
 
 

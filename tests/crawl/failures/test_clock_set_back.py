@@ -27,7 +27,7 @@ def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
     """Crawl a site with a clock that is ahead by some seconds."""
     words = ["crawl", "sitemap", f"-asites={site.at('/')}"]
     done = run_later(secs, *words, folder=folder)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
 
 
 def test_copies_fetched_after_a_clock_was_set_back_count(

@@ -42,6 +42,19 @@ def test_same_command_of_a_finished_crawl_looks_at_its_seeds(
     assert again.statistics["document/seen"] == 1
 
 
+def test_command_without_urls_names_its_argument(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If no URL is given, then the summary names the argument of the spider."""
+    empty = commands.crawl(spider="sitemap")
+    assert "nothing to crawl: give -a sites=URL or -a sites=@FILE" in empty.stderr
+    web = TreeWeb(loopback, "127.0.32", n_hosts=1, n_docs=1, secs=0)
+    folder = commands.folder()
+    commands.crawl(spider="sitemap", arguments={"sites": web.seed}, folder=folder)
+    later = commands.crawl(spider="sitemap", folder=folder)
+    assert "nothing was queued: give -a sites=URL or -a sites=@FILE" in later.stderr
+
+
 def test_garbage_is_collected_while_a_crawl_runs(
     commands: Commands, loopback: Loopback
 ) -> None:

@@ -30,7 +30,8 @@ def test_same_command_requests_seeds_and_follows_their_new_links(
 
     So are those of the page of another host to which a seed redirects. Pages of links
     are left out, in one line with the reason and the next date; an immutable one also
-    if it is a seed. Seeds are requested with the validators of the last fetch.
+    if it is a seed, unless its response was empty. Seeds are requested with the
+    validators of the last fetch.
     """
     site, other = AgingSite(loopback, "127.96.21.1"), AgingSite(loopback, "127.96.21.2")
     old, new = site.says("/old", "old"), site.says("/new", "new")
@@ -38,12 +39,19 @@ def test_same_command_requests_seeds_and_follows_their_new_links(
     front = site.tagged("/", links_to(old))
     there = other.tagged("/there", links_to(old))
     moved, lasting = site.leads("/moved", there), site.lasts("/lasting", "lasting")
-    seeds, folder = [front, moved, lasting], commands.folder()
+    empty = site.lasts("/empty", "")
+    reply = site.server.pages["/empty"]
+    assert isinstance(reply, bytes)
+    head = reply.partition(b"\r\n\r\n")[0]
+    head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>0", head)
+    site.server.pages["/empty"] = head + b"\r\n\r\n"
+    seeds, folder = [front, moved, lasting, empty], commands.folder()
     first = commands.crawl(seeds, folder=folder)
     assert not_due(first.stderr) == []
     n_asked = len(site.asked())
     same = commands.crawl(seeds, folder=folder)
-    assert sorted(site.asked()[n_asked:]) == ["/", "/moved"]
+    assert sorted(site.asked()[n_asked:]) == ["/", "/empty", "/moved"]
+    del seeds[3]
     assert other.asked().count("/there") == 2
     assert same.statuses(front) == ["SUCCESSFUL", "UNCHANGED"]
     (line,) = not_due(same.stderr)
@@ -61,7 +69,7 @@ def test_same_command_requests_seeds_and_follows_their_new_links(
     due = commands.crawl(seeds, folder=folder, REVISIT_SECS=0)
     assert said(due)[old] == "changed"
     assert due.statuses(new) == ["SUCCESSFUL", "UNCHANGED"]
-    assert not_due(due.stderr)[0].startswith("1 page: 1 immutable")
+    assert not_due(due.stderr)[0].startswith("2 pages: 1 failed, 1 immutable")
 
 
 def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) -> None:
