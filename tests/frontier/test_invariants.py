@@ -341,7 +341,7 @@ def test_no_uri_is_lost_or_queued_twice(redis_server: RedisServer) -> None:
     run_state_machine_as_test(
         Crawl,
         settings=settings(
-            max_examples=8 if is_steady else 40,
+            max_examples=6 if is_steady else 40,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -261,7 +261,7 @@ def test_no_epoch_has_more_than_its_quota(redis_server: RedisServer) -> None:
     run_state_machine_as_test(
         ScheduledCrawl,
         settings=settings(
-            max_examples=6 if is_steady else 40,
+            max_examples=4 if is_steady else 40,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),

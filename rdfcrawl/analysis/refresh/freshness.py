@@ -96,6 +96,7 @@ def _strata(
     for key in histories.groups:
         strata.setdefault(key[0], []).append(key)
     for name, keys in strata.items():
+        keys.sort(key=repr)
         some = [histories.groups[key] for key in keys]
         yield keys, StratumPages(some, now, has_dates=name is not None)
 

@@ -117,6 +117,10 @@ class SiteHistories:
         )
         return (facts.dated_by if is_dated(facts) else None), history
 
+    def latest(self) -> float:
+        """Return the time of the latest copy, in days since 1970; 0 without any."""
+        return max((x.copied / x.n_pages for x in self.groups.values()), default=0.0)
+
     def merge(self, other: SiteHistories) -> None:
         """Add the pages of another site; those that any sitemap dates count as one."""
         self.n_lost += other.n_lost

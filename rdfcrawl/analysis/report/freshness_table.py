@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.refresh.freshness import FreshnessNow, freshness_now
@@ -23,7 +22,7 @@ _TARGETS: Final = (0.9, 0.95)
 
 def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
     """Return the freshness of the copies of each site at this time."""
-    now, epoch = now_ms() / DAY_MS, goal.epoch_ms / DAY_MS
+    now, epoch = _now(sites), goal.epoch_ms / DAY_MS
     targets = tuple(sorted({*_TARGETS, *([goal.plan.freshness] if goal.plan else ())}))
     largest, rest = sites.largest, SiteHistories(now)
     for histories in (sites.rest, *(x.histories for x in largest[_N_SITES:])):
@@ -39,12 +38,12 @@ def make_freshness_table(sites: SiteFigures, goal: RefreshGoal) -> ReportTable:
     return ReportTable(
         key="freshness",
         title="Freshness now",
-        sentence=f"Expected share of copies that equal their pages, {_time(now)}, and"
-        " bounds between which it is in 95 of 100 cases: they are far apart after few"
-        " refetches. Requests a day: refetches so far. One more: the freshness that one"
-        " more request a day adds. The last columns have the requests a day that a"
-        " freshness needs, at the best frequencies for the rates of change; a dash: it"
-        " is out of reach, as a page is fetched at most once in an epoch.",
+        sentence="Expected share of copies that equal their pages at the time of this"
+        " report, and bounds between which it is in 95 of 100 cases: they are far apart"
+        " after few refetches. Requests a day: refetches so far. One more: freshness"
+        " that one more request a day adds. The last columns have the requests a day"
+        " that a freshness needs, at the best frequencies for the rates of change; a"
+        " dash: it is out of reach, as a page is fetched at most once in an epoch.",
         columns=(
             *("site", "pages", "fresh", "from", "to", "requests a day", "one more"),
             *(f"for {each:g}" for each in targets),
@@ -73,7 +72,11 @@ def _rounded(number: float) -> float:
     return float(f"{number:.3g}")
 
 
-def _time(now: float) -> str:
-    return datetime.fromtimestamp(now * DAY_MS / 1000, UTC).strftime(
-        "%Y-%m-%d %H:%M UTC"
-    )
+def _now(sites: SiteFigures) -> float:
+    """Return the present time, in days since 1970, with a rounded age of copies.
+
+    So reports that soon follow one another are equal.
+    """
+    known = (sites.rest, *(site.histories for site in sites.largest))
+    latest = max(each.latest() for each in known)
+    return latest + float(f"{max(now_ms() / DAY_MS - latest, 0.0):.2g}")

@@ -93,23 +93,23 @@ def test_bad_member_is_lost_alone(member: str) -> None:
 HOSTILE = {
     "brackets": "[" * 100_000,
     "brackets behind a comment": '/*"*/' + "[" * 100_000,
-    "escaped quotes": '{"' + '\\"' * 300_000,
-    "comments": "{" + "/*" * 300_000,
-    "html comments": "{" + "<!-" * 300_000,
-    "commas": "[" + "," * 300_000,
-    "spaced commas": "[" + ", " * 300_000,
-    "spaces": "[1" + " " * 300_000 + "x]",
-    "slashes": "[1" + "//  " * 300_000,
-    "entities": "{" + "&quot;" * 300_000,
-    "digits": "[" + "1" * 300_000 + "]",
-    "values": "{}" * 300_000 + "{",
+    "escaped quotes": '{"' + '\\"' * 100_000,
+    "comments": "{" + "/*" * 100_000,
+    "html comments": "{" + "<!-" * 100_000,
+    "commas": "[" + "," * 100_000,
+    "spaced commas": "[" + ", " * 100_000,
+    "spaces": "[1" + " " * 100_000 + "x]",
+    "slashes": "[1" + "//  " * 100_000,
+    "entities": "{" + "&quot;" * 100_000,
+    "digits": "[" + "1" * 100_000 + "]",
+    "values": "{}" * 100_000 + "{",
 }
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_json_ends(text: str) -> None:
     """If JSON is made to be slow or deep, then it is read in a moment or refused."""
-    with takes_at_most(20), suppress(SourceFault):
+    with takes_at_most(7), suppress(SourceFault):
         mended_json(text)
 
 

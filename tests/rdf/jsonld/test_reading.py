@@ -277,7 +277,7 @@ def test_nodes_without_their_context_are_not_kept() -> None:
 @pytest.mark.parametrize("part", ["[],", "{},", '"",', '{"a":[]},'])
 def test_a_large_broken_document_is_mended_in_time(part: str) -> None:
     """If a broken document has very many members, then it is mended in seconds."""
-    text = "[" + part * (1_000_000 // len(part)) + "x"
-    with takes_at_most(30):
-        found = mended_json(text)
-    assert len(found.values[0]) >= 1_000_000 // len(part) - 1
+    n_members = 250_000 // len(part)
+    with takes_at_most(8):
+        found = mended_json("[" + part * n_members + "x")
+    assert len(found.values[0]) >= n_members - 1

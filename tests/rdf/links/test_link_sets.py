@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 
 import pytest
@@ -10,6 +9,8 @@ from scrapy.http import Response
 
 from rdfcrawl import extract
 
+# One event loop for all: child processes live as long as theirs.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEXT, JSON = "application/linkset", "application/linkset+json"
 ONE = '"describedby":[{"href":"m.ttl"}]'
 SET = f'{{"linkset":[{{{ONE}}}]}}'
@@ -93,7 +94,7 @@ CASES = [
     [pytest.param(*case, id=name) for name, *case in CASES],
 )
 @pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
-def test_links_of_a_set_are_found_and_damage_costs_itself(
+async def test_links_of_a_set_are_found_and_damage_costs_itself(
     media_type: str,
     body: str,
     links: list[str],
@@ -109,18 +110,13 @@ def test_links_of_a_set_are_found_and_damage_costs_itself(
         body=gzip.compress(content) if is_packed else content,
     )
 
-    async def read() -> tuple[list[str], dict[str, int]]:
-        with await extract(response) as found:
-            counts = {fault.reason.value: fault.count for fault in found.faults}
-            return sorted(found.links), counts
-
-    assert asyncio.run(read()) == (
-        [f"http://a.example/d/{each}" for each in links],
-        faults,
-    )
+    with await extract(response) as found:
+        counts = {fault.reason.value: fault.count for fault in found.faults}
+        assert sorted(found.links) == [f"http://a.example/d/{each}" for each in links]
+        assert counts == faults
 
 
-def test_a_set_that_is_json_ld_has_statements_and_links() -> None:
+async def test_a_set_that_is_json_ld_has_statements_and_links() -> None:
     """If a set of links has a context, then its statements are read as well."""
     body = (
         '{"@context":{"linkset":"http://v.example/l","href":"@id",'
@@ -131,10 +127,7 @@ def test_a_set_that_is_json_ld_has_statements_and_links() -> None:
         "http://a.example/d/set", headers={"Content-Type": JSON}, body=body.encode()
     )
 
-    async def read() -> tuple[tuple[str, ...], bytes]:
-        with await extract(response) as found:
-            return found.links, found.nquads().read()
-
-    links, lines = asyncio.run(read())
-    assert links == ("http://a.example/d/m.ttl",)
+    with await extract(response) as found:
+        assert found.links == ("http://a.example/d/m.ttl",)
+        lines = found.nquads().read()
     assert b"<http://v.example/d> <http://a.example/d/m.ttl>" in lines
