@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.analysis.report.content import ReportTable
 from rdfcrawl.analysis.report.making import report_crawl
+from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from tests.support.command_forks import scrapy, shared_forks
-from tests.support.url_events import UrlFetched, write_events
+from tests.support.url_events import NORMAL, UrlFetched, write_events
 
 if TYPE_CHECKING:
     import subprocess
@@ -119,6 +120,9 @@ def test_budgets_that_leave_due_pages_say_so(tmp_path: Path) -> None:
     assert table.rows == (("a.example", 20, 2, 10, outlook["freshness"], n_needed),)
     assert f"0.9 needs {n_needed} an epoch" in told[1]
     assert 2 < n_needed <= 20
+    write_events(root, [UrlFetched("http://b.example/", FETCHED_MS)], "other")
+    build(root, NORMAL)
+    assert [x.key for x in report_crawl(root, "b.example").sections][-1] != "budgets"
 
 
 def test_freshness_that_is_out_of_reach_is_explained(tmp_path: Path) -> None:
@@ -146,18 +150,18 @@ def test_freshness_that_is_out_of_reach_is_explained(tmp_path: Path) -> None:
         assert found["freshness"] == freshness
         return found
 
-    easy, harder = plan(0.6), plan(0.72)
+    easy, harder = plan(0.6), plan(0.71)
     assert easy["why"] == harder["why"] == ""
     assert easy["kept"] > 0.6
     assert easy["n_fetches"] == 7  # to learn the rates
-    assert harder["kept"] < 0.72 <= harder["expected"] < 0.73
-    assert 50 < harder["n_fetches"] < 180
-    limited = plan(0.72, REFRESH_HOST_BUDGET=30)
+    assert harder["kept"] < 0.71 <= harder["expected"] < 0.72
+    assert 30 < harder["n_fetches"] < 180
+    limited = plan(0.71, REFRESH_HOST_BUDGET=30)
     assert limited["why"] == "REFRESH_HOST_BUDGET allows no more on a.example"
     assert limited["n_fetches"] == 30
-    assert limited["expected"] < 0.72
-    assert plan(0.72, REFRESH_BUDGET=30)["why"] == "REFRESH_BUDGET allows no more"
-    slow = plan(0.72, DOWNLOAD_DELAY=3600)
+    assert limited["expected"] < 0.71
+    assert plan(0.71, REFRESH_BUDGET=30)["why"] == "REFRESH_BUDGET allows no more"
+    slow = plan(0.71, DOWNLOAD_DELAY=3600)
     assert slow["why"] == "a delay of 3600 s allows no more on a.example"
     assert slow["n_fetches"] == 24
     fast = plan(0.999)
