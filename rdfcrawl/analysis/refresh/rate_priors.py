@@ -31,11 +31,12 @@ _MEAN: Final = (log(1 / 30), 2.5)  # of the logarithm of changes a day: centre, 
 _SHAPE: Final = (log(0.7), 0.8)
 _STILL: Final = (-1.4, 1.2)  # logit of the share that never changes
 _RECALL: Final = (0.5, 2.5)  # logit of the share of changes that sitemaps claim
-_RECALL_STEPS: Final = 2  # in its error
-_MOST_RECALL_STEPS: Final = 6
-_FALSE: Final = 30.0  # days without a false claim that the first ones count with
+_FALSE: Final = (log(1 / 30), 2.5)  # of the logarithm of false claims a day
+_RECALL_STEP: Final = 0.5  # or half of its error
+_MOST_RECALL: Final = 6.0
+_FALSE_STEP: Final = 0.3
 _MOST_SHAPE: Final = 4
-_MOST_MEAN: Final = 40
+_MOST_LOG: Final = 40
 _LOG_LEAST: Final = -700.0
 _TINY: Final = 1e-300
 
@@ -48,12 +49,14 @@ class RatePrior(NamedTuple):
         shape: logarithm of the shape of the gamma distribution.
         still: logit of the share of pages that never change.
         recall: logit of the share of changes that sitemaps claim.
+        false: logarithm of their claims without a change, a day.
     """
 
     mean: float
     shape: float
     still: float
     recall: float
+    false: float
 
 
 def share(logit: float) -> float:
@@ -130,12 +133,14 @@ def likelihoods(
     age = max(now - one.copied, 0.0)
     quiet = age if not one.n_open else max(one.claimed_at - one.copied, 0.0)
     missed = one.missed / one.n_missed if one.n_missed else 0.0
+    without = one.silent_same + one.missed + one.silent + quiet
+    of_false = one.n_false * log(false) - false * without
     n = one.n_claimed or 1.0
     silent, claimed = one.silent / n, one.claimed / n
     logs, fresh = [], []
     for rate in rates:
         seen = recall * rate
-        value = -rate * one.same - seen * quiet
+        value = of_false - rate * one.same - seen * quiet
         if one.n_missed:
             value -= seen * one.missed
             value += one.n_missed * _log(-expm1(-(rate - seen) * missed))
@@ -179,10 +184,10 @@ class StratumPages:
         known = [each for each in times if each > 0] or [1.0]
         self.steps = RateSteps.between(min(known), max(known))
         self.rates = self.steps.rates
-        self._likelihoods: dict[float, list[GroupLikelihoods]] = {}
+        self._likelihoods: dict[tuple[float, float], list[GroupLikelihoods]] = {}
         self.recall_around = _recall_around(some, now)
-        silent = sum(each.silent_same for each in some)
-        self._false = (sum(each.n_false for each in some) + 0.5) / (silent + _FALSE)
+        silent = max(sum(each.silent_same for each in some), 0.0)
+        self.false_around = log((sum(x.n_false for x in some) + 0.5) / (silent + 30))
 
     @property
     def has_history(self) -> bool:
@@ -190,18 +195,18 @@ class StratumPages:
         return any(each.n_refetches for each in self.histories)
 
     def likelihoods(self, prior: RatePrior) -> list[GroupLikelihoods]:
-        """Return the likelihoods of each group for parameters, the recall in steps."""
-        recall, (middle, width) = 0.0, self.recall_around
+        """Return the likelihoods of each group, recall and false claims in steps."""
+        key = 0.0, 1.0
         if self.has_dates:
-            place = round((prior.recall - middle) / width * _RECALL_STEPS)
-            place = min(max(place, -_MOST_RECALL_STEPS), _MOST_RECALL_STEPS)
-            recall = share(middle + place * width / _RECALL_STEPS)
-        if recall not in self._likelihoods:
-            self._likelihoods[recall] = [
-                likelihoods(one, self.now, self.rates, recall, self._false)
-                for one in self.ones
+            step = min(self.recall_around[1] / 2, _RECALL_STEP)
+            recall = min(max(prior.recall, -_MOST_RECALL), _MOST_RECALL)
+            false = round(prior.false / _FALSE_STEP) * _FALSE_STEP
+            key = share(round(recall / step) * step), exp(false)
+        if key not in self._likelihoods:
+            self._likelihoods[key] = [
+                likelihoods(one, self.now, self.rates, *key) for one in self.ones
             ]
-        return self._likelihoods[recall]
+        return self._likelihoods[key]
 
     def posteriors(
         self, prior: RatePrior
@@ -252,7 +257,7 @@ def _sampled(density: _Density, n_draws: int) -> list[RatePrior]:
 
 
 def _prior(point: Sequence[float]) -> RatePrior:
-    return RatePrior(*point, *((-inf,) * (4 - len(point))))
+    return RatePrior(*point, *(-inf, 0.0)[len(point) - 3 :])
 
 
 class _Density:
@@ -260,19 +265,21 @@ class _Density:
 
     def __init__(self, pages: StratumPages) -> None:
         self._pages, some = pages, pages.histories
-        self._others = (_SHAPE, _STILL, _RECALL)[: 2 + pages.has_dates]
+        self._others = (_SHAPE, _STILL, _RECALL, _FALSE)[: 4 if pages.has_dates else 2]
         time = sum(each.same + each.missed + each.claimed for each in some)
         n_changed = sum(each.n_missed + each.n_claimed for each in some)
         centre = log((n_changed + 0.5) / time) if time else _MEAN[0]
         recall, width = pages.recall_around
         around = (centre, 1.5), _SHAPE, _STILL, (recall, 2 * width)
-        self.around = around[: 3 + pages.has_dates]
+        around = *around, (pages.false_around, 1.0)
+        self.around = around[: 5 if pages.has_dates else 3]
         # Like histories have the same draws, at any time.
         self.name = repr([(x.n_pages, x.same, x.missed, x.claimed) for x in some])
 
     def __call__(self, point: Sequence[float]) -> float:
         prior = _prior(point)
-        if abs(prior.shape) > _MOST_SHAPE or abs(prior.mean) > _MOST_MEAN:
+        most = max(abs(prior.mean), abs(prior.false))
+        if abs(prior.shape) > _MOST_SHAPE or most > _MOST_LOG:
             return -inf
         value = -1.5 * log1p(((prior.mean - _MEAN[0]) / _MEAN[1]) ** 2 / 2)
         for x, (middle, width) in zip(point[1:], self._others, strict=True):
