@@ -32,9 +32,9 @@ _SHAPE: Final = (log(0.7), 0.8)
 _STILL: Final = (-1.4, 1.2)  # logit of the share that never changes
 _RECALL: Final = (0.5, 2.5)  # logit of the share of changes that sitemaps claim
 _FALSE: Final = (log(1 / 30), 2.5)  # of the logarithm of false claims a day
-_RECALL_STEP: Final = 0.5  # or half of its error
+_STEPS: Final = 0.5  # of both
 _MOST_RECALL: Final = 6.0
-_FALSE_STEP: Final = 0.3
+_LEAST_FALSE: Final = -6.0
 _MOST_SHAPE: Final = 4
 _MOST_LOG: Final = 40
 _LOG_LEAST: Final = -700.0
@@ -198,10 +198,10 @@ class StratumPages:
         """Return the likelihoods of each group, recall and false claims in steps."""
         key = 0.0, 1.0
         if self.has_dates:
-            step = min(self.recall_around[1] / 2, _RECALL_STEP)
             recall = min(max(prior.recall, -_MOST_RECALL), _MOST_RECALL)
-            false = round(prior.false / _FALSE_STEP) * _FALSE_STEP
-            key = share(round(recall / step) * step), exp(false)
+            false = max(prior.false, _LEAST_FALSE)
+            recall, false = (round(x / _STEPS) * _STEPS for x in (recall, false))
+            key = share(recall), exp(false)
         if key not in self._likelihoods:
             self._likelihoods[key] = [
                 likelihoods(one, self.now, self.rates, *key) for one in self.ones
@@ -270,16 +270,17 @@ class _Density:
         n_changed = sum(each.n_missed + each.n_claimed for each in some)
         centre = log((n_changed + 0.5) / time) if time else _MEAN[0]
         recall, width = pages.recall_around
-        around = (centre, 1.5), _SHAPE, _STILL, (recall, 2 * width)
-        around = *around, (pages.false_around, 1.0)
-        self.around = around[: 5 if pages.has_dates else 3]
+        around = [(centre, 1.5), _SHAPE, _STILL]
+        if pages.has_dates:
+            around += (recall, 2 * width), (pages.false_around, 1.0)
+        self.around = around
         # Like histories have the same draws, at any time.
         self.name = repr([(x.n_pages, x.same, x.missed, x.claimed) for x in some])
 
     def __call__(self, point: Sequence[float]) -> float:
         prior = _prior(point)
-        most = max(abs(prior.mean), abs(prior.false))
-        if abs(prior.shape) > _MOST_SHAPE or most > _MOST_LOG:
+        farthest = max(abs(prior.mean), abs(prior.false))
+        if abs(prior.shape) > _MOST_SHAPE or farthest > _MOST_LOG:
             return -inf
         value = -1.5 * log1p(((prior.mean - _MEAN[0]) / _MEAN[1]) ** 2 / 2)
         for x, (middle, width) in zip(point[1:], self._others, strict=True):
