@@ -99,6 +99,7 @@ class UrlFetched:
     fault: Reason | None = None
     facts: tuple[tuple[str, str], ...] = ()
     chain: tuple[str, ...] = ()
+    n_quads: int = 3
 
     def write(self, logs: CrawlLogs) -> None:
         """Write its activity."""
@@ -114,7 +115,7 @@ class UrlFetched:
                 ended_ms=self.ms + 5,
             ),
             reading=ReadResult(format=TURTLE if self.status == 200 else None),
-            n_quads=3 if self.status == 200 else 0,
+            n_quads=self.n_quads if self.status == 200 else 0,
             faults=[Fault(self.fault, "why")] if self.fault else [],
         )
         lines = describe(document, logs.agent)

@@ -20,7 +20,7 @@ from statistics import StatisticsError, correlation
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
-from rdfcrawl.analysis.measures.uri_facts import WAS_READ, UriFacts, last_read
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, last_read, stored_statements
 from rdfcrawl.uri.parse import fingerprint
 
 IndexRule = Callable[[UriFacts], bool]
@@ -31,17 +31,13 @@ _LINKED: Final = 2
 _INDEXED: Final = 4
 
 
-def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
-    """Return whether the last fetch was read and stored enough statements.
+def has_statements(facts: UriFacts) -> bool:
+    """Return whether the present content has statements.
 
-    An unchanged document has the statements of the fetch that stored them.
+    Without any fetch that stored them, the URL is redirected to a page that has them.
     """
-    last = last_read(facts.fetches)
-    if last is None:
-        return False
-    stored = (x for x in reversed(facts.fetches) if x.status in WAS_READ)
-    # Without any, the URL was only redirected to pages that were stored before.
-    return next((x.n_statements >= at_least for x in stored), last.has_statements)
+    last, n_stored = last_read(facts.fetches), stored_statements(facts.fetches)
+    return bool(last and (last.has_statements if n_stored is None else n_stored))
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,20 @@ def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
     return None
 
 
+def stored_statements(fetches: Sequence[UriFetch]) -> int | None:
+    """Return how many statements of the present content a fetch of the URL stored.
+
+    None if no fetch has stored this content. A URL that is redirected to a page may
+    have had other content before.
+    """
+    last = last_read(fetches)
+    if last is None:
+        return None
+    stored = (x for x in reversed(fetches) if x.status in WAS_READ)
+    same = (x for x in stored if x.statements_hash == last.statements_hash)
+    return next((x.n_statements for x in same), None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UriListing:
     """One sitemap that lists a URL, with its latest values for that URL.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.measures.uri_facts import WAS_READ
+from rdfcrawl.analysis.measures.uri_facts import stored_statements
 from rdfcrawl.analysis.report.content import (
     MAX_ROWS,
     ReportRow,
@@ -14,6 +14,7 @@ from rdfcrawl.analysis.report.content import (
     ReportTable,
     shorten,
 )
+from rdfcrawl.analysis.urldb.facts import fetches_of
 from rdfcrawl.analysis.urldb.record import UrlRecord, key_of
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.status import read_statuses
@@ -85,8 +86,7 @@ class SameContentCount:
     def add(self, record: UrlRecord, first: str) -> None:
         """Count a document."""
         self.n_documents += 1
-        stored = (x for x in reversed(record.fetches) if x.outcome in WAS_READ)
-        self.n_statements += next((each.n_statements for each in stored), 0)
+        self.n_statements += stored_statements(fetches_of(record)) or 0
         if len(self.examples) < _N_EXAMPLES:
             self.examples.append(SameExample(record.url, first))
 

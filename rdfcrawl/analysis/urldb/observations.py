@@ -68,6 +68,7 @@ _SEED_TASKS: Final = frozenset(
     each.TAG for each in (RefreshedPage, RevisitedPage, RequestTask)
 )
 _LAST_MODIFIED: Final = f"{RC}lastModified"
+_SITEMAP_FORMAT: Final = f"{RC}sitemapFormat"
 _LEFT: Final = '"refreshed(is_left=True)"'
 _IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: derived from the task
 _SAME: Final = "sameContentAs"
@@ -130,6 +131,8 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
         if _CRAWLED in facts:
             yield _observed(facts)
             yield from _followed(facts, urls)
+            if _SITEMAP_FORMAT in facts:
+                yield from _emptied(facts)
     for _, crawled, started, first in _find_same(text) if _SAME in text else ():
         ms = time_of(started)
         columns = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
@@ -200,9 +203,7 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
     was_requested = bool(answer) or fault not in REFUSALS
     latest += _page_request(facts, started_ms if was_requested else 0)
     latest.sort()  # by name
-    origin = ""
-    if _FOUND_BY in facts:
-        origin = f"{started_ms},{_json(facts[_FOUND_BY])}"
+    origin = f"{started_ms},{_json(facts[_FOUND_BY])}" if _FOUND_BY in facts else ""
     columns = observe(fetch=fetch, latest=",".join(latest), origin=origin)
     return UrlObservation(crawled, started_ms, columns)
 
@@ -268,15 +269,23 @@ def _redirected(
 ) -> Iterator[UrlObservation]:
     """Yield the redirect target of each URL of another host before the crawled URL."""
     crawled, ms = text_of(facts.get(_CRAWLED, "")), time_of(facts.get(_STARTED, ""))
-    end = quoted(urls[-1])
     for url in urls:
         if url == crawled:
             break
         if url != urls[-1]:
-            latest = f'["redirect",{ms},{end}]'
+            latest = f'["redirect",{ms},{quoted(urls[-1])}]'
             if f"<{graph_iri(url)}> <{_WITHDRAWN}> <" in piece:
                 latest += f',["withdrawn",{ms},"true"]'
             yield UrlObservation(url, ms, observe(latest=latest))
+
+
+def _emptied(facts: dict[str, str]) -> Iterator[UrlObservation]:
+    """Yield the reading of a sitemap without entries, which has no statements."""
+    counts = [number_of(facts.get(x), 0) for x in (_N_STATEMENTS, f"{RC}links")]
+    is_read = text_of(facts[_STATUS]) == "SUCCESSFUL" and not any(counts)
+    if is_read and text_of(facts[_SITEMAP_FORMAT]) != "unknown":
+        end, ms = facts.get(_HOP, facts[_CRAWLED]), time_of(facts.get(_STARTED, ""))
+        yield from _SitemapReading(text_of(end).encode(), ms, is_sitemap=True).end()
 
 
 def _json(term: str) -> str:
@@ -433,7 +442,9 @@ def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
 class _SitemapReading:
     """One version of a document that may be a sitemap."""
 
-    def __init__(self, graph: bytes, version_ms: int) -> None:
+    def __init__(
+        self, graph: bytes, version_ms: int, *, is_sitemap: bool = False
+    ) -> None:
         self._sitemap = graph.partition(b"#")[0]  # further parts have a fragment
         self._name = self._sitemap.decode("utf-8", "replace")
         self._name_json = quoted(self._name)
@@ -443,7 +454,7 @@ class _SitemapReading:
         self._claims: dict[bytes, bytes] = {}
         self._n_urls = 0
         self._hash = blake2b(digest_size=16)
-        self.is_sitemap = False
+        self.is_sitemap = is_sitemap
 
     def read(self, quads: bytes) -> Iterator[UrlObservation]:
         """Yield complete entries; the claims of an entry follow it."""
@@ -462,12 +473,9 @@ class _SitemapReading:
         """Yield the last entry, and the reading itself."""
         yield from self.take()
         if self.is_sitemap:
-            digest = self._hash.hexdigest()
             is_index = "true" if self._is_index else "false"
-            columns = observe(
-                reading=f'{self._ms},{self._n_urls},"{digest}",{is_index}'
-            )
-            yield UrlObservation(self._name, 0, columns)
+            reading = f'{self._ms},{self._n_urls},"{self._hash.hexdigest()}",{is_index}'
+            yield UrlObservation(self._name, 0, observe(reading=reading))
 
     def take(self) -> Iterator[UrlObservation]:
         """Yield the last entry, if there is one."""

@@ -155,7 +155,8 @@ def _join_seen(seen: list[_Column]) -> _Column:
 def _join_fetches(histories: list[_Column]) -> _Column:
     """Keep the latest; of several at one time, such as of one source, the greatest.
 
-    The last one that was requested is kept, and the last one with new content.
+    The last one that was requested is kept, and the last ones with content and with
+    new statements.
     """
     by_time: dict[int, _Column] = {}
     for history in histories:
@@ -167,7 +168,7 @@ def _join_fetches(histories: list[_Column]) -> _Column:
     if len(times) <= MAX_FETCHES:
         return [by_time[each] for each in times]
     kept = set(times[-MAX_FETCHES:])
-    for is_kept in (_is_request, _is_reading):
+    for is_kept in (_is_request, _has_content, _is_reading):
         found = (each for each in reversed(times) if is_kept(by_time[each]))
         kept.add(next(found, times[-1]))
     return [by_time[each] for each in sorted(kept)]
@@ -175,6 +176,10 @@ def _join_fetches(histories: list[_Column]) -> _Column:
 
 def _is_request(fetch: _Column) -> bool:
     return UrlFetch(*fetch).was_requested
+
+
+def _has_content(fetch: _Column) -> bool:
+    return UrlFetch(*fetch).has_own_content
 
 
 def _is_reading(fetch: _Column) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import fsum
 
 import pytest
@@ -13,13 +14,23 @@ from rdfcrawl.analysis.measures.coverage import (
     DomainCoverage,
     has_statements,
 )
-from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
+from rdfcrawl.analysis.measures.uri_facts import (
+    NO_STATEMENTS,
+    UriFacts,
+    UriFetch,
+    UriListing,
+)
 from tests.support.measuring import iter_coverage
 
 LISTED = (UriListing(sitemap="https://d.example/map.xml", first_ms=1),)
 READ = UriFetch(started_ms=2, n_statements=3)
 EMPTY = UriFetch(started_ms=2, n_statements=0)
 LOST = UriFetch(started_ms=2, status="FAILED", http_status=404)
+MOVED = UriFetch(
+    started_ms=3, status="UNCHANGED", content_hash="2", statements_hash="2"
+)
+SAME_304 = UriFetch(started_ms=9, status="UNCHANGED", http_status=304)
+BARE = replace(MOVED, statements_hash=NO_STATEMENTS)
 
 
 def uri(
@@ -151,17 +162,21 @@ def test_another_index_rule_decides() -> None:
         ((EMPTY,), False),
         ((READ, LOST), False),
         ((LOST, READ), True),
-        ((READ, UriFetch(started_ms=9, status="UNCHANGED")), True),
+        ((READ, SAME_304), True),
+        ((EMPTY, MOVED, SAME_304), True),
+        ((READ, BARE, SAME_304), False),
     ],
-    ids=["never", "read", "empty", "lost since", "found again", "unchanged"],
+    ids=[
+        *("never", "read", "empty", "lost since", "found again", "unchanged"),
+        *("redirected to statements", "redirected to a page without any"),
+    ],
 )
-def test_indexed_is_what_the_last_fetch_stored(
+def test_indexed_is_present_content_with_statements(
     fetches: tuple[UriFetch, ...], *, expected: bool
 ) -> None:
-    """If the last fetch that was no 304 stored statements, then the URL is indexed."""
+    """If the content of the last fetch has statements, then the URL is indexed."""
     facts = UriFacts(domain="d.example", url="u", fetches=fetches)
     assert has_statements(facts) is expected
-    assert not has_statements(facts, at_least=4)
 
 
 def test_domains_are_measured_apart() -> None:

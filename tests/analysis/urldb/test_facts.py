@@ -132,6 +132,7 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
     unasked = f"{site}/unasked"
     listed, child = f"{site}/listed", f"{site}/child.xml"
+    last, emptied = f"{site}/the-last", f"{site}/emptied.xml"
     asked = (("task", "revisited()"),)
     found = facts_of(
         tmp_path,
@@ -143,15 +144,17 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
             SitemapRead(child, T0 + 1, (ListedUrl(listed, "2026-01-01"),)),
             SitemapRead(child, T0 + 9, (ListedUrl(seed),)),
             SitemapRead(child, T0 + 20, (ListedUrl(seed),)),
+            SitemapRead(emptied, T0 + 1, (ListedUrl(last),)),
+            UrlFetched(emptied, T0 + 9, facts=(("sitemapFormat", "xml"),), n_quads=0),
         ],
     )
-    assert set(found) == {seed, form, listed}
+    assert set(found) == {seed, form, listed, last}
     assert not found[listed].is_linked
-    assert [each.is_dropped for each in found.values()] == [False, True, False]
+    assert [each.is_dropped for each in found.values()] == [False, True, False, True]
     assert found[form].is_linked  # otherwise it could not have been found
-    first, last = found[listed].claims
+    first, second = found[listed].claims
     assert first.lastmod_ms is not None
-    assert last == LastmodClaim(read_ms=T0 + 9, lastmod_ms=None)
+    assert second == LastmodClaim(read_ms=T0 + 9, lastmod_ms=None)
     assert found[seed].claims == ()
 
 
