@@ -39,6 +39,7 @@ async def queue_later_run(checked: CheckedCrawl) -> str:
             interval_ms=options.harvest.revisit_secs * 1000,
             refresh=RefreshOptions.from_settings(settings),
             seeds=_seeds(checked, arguments),
+            retries_failed="failed" in arguments.retry,
         )
         return await run.queue(settings)
     except (ConfigError, OSError) as error:

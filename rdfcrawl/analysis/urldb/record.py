@@ -419,9 +419,14 @@ class UrlRecord:
 
     @property
     def is_sitemap(self) -> bool:
-        """Whether an index lists the URI, or it was read as a sitemap."""
-        is_named = "isSitemap" in self.latest or "sitemapFormat" in self.latest
-        return is_named or bool(self.readings) or self.latest.get("task") == "sitemap"
+        """Whether an index lists the URI, or it was read as a sitemap.
+
+        A page may state that it lists URLs, and is none for that.
+        """
+        if "isSitemap" in self.latest or "sitemapFormat" in self.latest:
+            return True
+        is_read = bool(self.readings) and not self.was_page
+        return is_read or self.latest.get("task") == "sitemap"
 
 
 # Of a sitemap: a value, or readings, which are the column before the last.

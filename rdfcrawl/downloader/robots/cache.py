@@ -139,6 +139,8 @@ class RobotsCache:
                     visit.keep_delay(delay_secs)
             else:
                 unreachable[origin] = found
+                # The target of a redirect may fail, or other URLs of the host respond.
+                visit.has_answered |= bool(found.status or found.redirected_to)
         if unreachable:
             self._put_off(visit, unreachable, urls, is_mixed=bool(rules_of))
         if any(rules is not ALLOW_ALL for rules in rules_of.values()):
@@ -363,7 +365,8 @@ class RobotsCache:
         """
         left = []
         visit.is_connection_refused |= any(
-            each.is_connection_refused for each in unreachable.values()
+            each.is_connection_refused and not each.redirected_to
+            for each in unreachable.values()
         )
         is_over = self._is_over(visit, unreachable.values())
         for index in visit.pending:

@@ -135,7 +135,7 @@ class Frontier:
         self.turns = TurnTaker(scripts, self.locations)
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
-        self.owed = OwedHosts(scripts)
+        self.owed = OwedHosts(redis, scripts)
         self.marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -30,10 +30,14 @@ from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 from rdfcrawl.uri import requestable
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
     from rdfcrawl.frontier.queue.options import FrontierOptions
 
 
 _HEAD = 9  # fields of a row before its items
+_OWED: Final = b"\1"  # prefix of given-up URIs that the next run requests
+_MAX_READ: Final = 1000  # of these at once
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 MAX_DEPTH = 255
@@ -362,9 +366,9 @@ class OwedHosts:
         prefixes: of the partitions of the crawl.
     """
 
-    def __init__(self, scripts: LuaScripts) -> None:
+    def __init__(self, redis: Redis, scripts: LuaScripts) -> None:
         self.prefixes: Sequence[str] = ()
-        self._scripts = scripts
+        self._redis, self._scripts = redis, scripts
 
     async def look(self, wait_secs: float) -> DownHosts:
         """Return the remaining work; hosts due within `wait_secs` count as due."""
@@ -388,6 +392,20 @@ class OwedHosts:
         hosts.sort(key=lambda host: -host.since_secs)
         waiting, n_hosts, _, failed = zip(*rows, strict=True)
         return OwedUris(sum(waiting), sum(n_hosts), hosts[:most], sum(failed))
+
+    async def failed(self, *, only_owed: bool) -> AsyncIterator[str]:
+        """Yield the URLs that were given up; if wanted, only those that are owed."""
+        for prefix in self.prefixes:
+            n_read = 0
+            while entries := await self._redis.lrange(
+                f"{prefix}:failed", n_read, n_read + _MAX_READ - 1
+            ):
+                n_read += len(entries)
+                for entry in cast("list[bytes]", entries):
+                    key, _, item = entry.removeprefix(_OWED).partition(b"\0")
+                    record = unpack_or_none(item, key.decode())
+                    if record and (entry.startswith(_OWED) or not only_owed):
+                        yield record.url
 
     async def forgive(self) -> int:
         """Make hosts that refused in earlier runs due now; return their number.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.analysis.refresh.trust import is_claimed
+from rdfcrawl.core.errors import MAY_PASS, Reason
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.terms import unix_ms
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 # Steps of a source, and parts of a dataset or collection, have their own schedule:
 # later runs of the source request them again.
 _TASKS: Final = frozenset({None, RefreshedPage.TAG})
+
+
+# Rules that the publisher may change.
+_OF_ROBOTS: Final = (Reason.ROBOTS_DISALLOWED, Reason.CRAWL_DELAY_TOO_LONG)
 
 
 class NotDue(StrEnum):
@@ -115,9 +120,24 @@ def time_text(ms: int) -> str:
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def tried(record: UrlRecord, facts: UriFacts) -> UriFacts:
+    """Return the facts of a page; if it was never requested, with refused tries.
+
+    A later try may succeed: of any page if `robots.txt` could not be read, and of a
+    seed also if it forbids the page.
+    """
+    if facts.fetches or not record.fetches:
+        return facts
+    fault = record.fetches[-1].fault
+    is_seed = not (facts.is_listed or record.latest.get("parent"))
+    may_pass = fault in MAY_PASS or (fault in _OF_ROBOTS and is_seed)
+    return _with_refusals(record, facts) if may_pass else facts
+
+
 def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
     """Return the facts of a page, with refusals before a request."""
-    if record.fetches[-1].started_ms == facts.fetches[-1].started_ms:
+    last_ms = facts.fetches[-1].started_ms if facts.fetches else None
+    if record.fetches[-1].started_ms == last_ms:
         return facts
     tries = (
         UriFetch(started_ms=x.started_ms, status=x.outcome, http_status=x.http_status)

@@ -10,7 +10,6 @@ from rdfcrawl.analysis.refresh.policy import DAY_MS, last_fetched_ms
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.core.errors import MAY_PASS
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.options import CrawlOptions, RevisitsBy
@@ -19,6 +18,7 @@ from rdfcrawl.monitor.refreshing.eligibility import (
     NotDue,
     NotDuePages,
     is_scheduled,
+    tried,
 )
 from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, planned_fetch
@@ -49,12 +49,14 @@ class LaterRun:
         interval_ms: time from the fetch of a page until it is due (`REVISIT_SECS`).
         refresh: settings of refresh.
         seeds: of the command.
+        retries_failed: the command queues all pages again that were given up.
     """
 
     options: CrawlOptions
     interval_ms: int
     refresh: RefreshOptions
     seeds: Iterable[str]
+    retries_failed: bool = False
 
     async def queue(self, settings: BaseSettings) -> str:
         """Queue the seeds and the pages that are due, and return the others in words.
@@ -79,8 +81,9 @@ class LaterRun:
             KeptTime(root).resume()
             words = await self._queue_plan(root, queue) if is_left else ""
             build(root, self.options.normal_form, scratch=root)
+            queued = await queue.failed(only_owed=not self.retries_failed)
             with UrlDatabase(root) as database:
-                pages = DuePages(self, database, only_seeds=is_left)
+                pages = DuePages(self, database, queued, only_seeds=is_left)
                 await queue.add(pages.planned())
             return words or self._in_words(pages.not_due)
         finally:
@@ -109,14 +112,25 @@ class DuePages:
     sitemaps list have the dates of these; failed pages that the crawl owes are queued
     by its next run in any case.
 
+    Args:
+        run: that begins.
+        database: of the crawl.
+        queued: fingerprints of failed pages that the run queues, as requested.
+        only_seeds: other pages are left out.
+
     Attributes:
         not_due: other fetched pages, without those of sources.
     """
 
     def __init__(
-        self, run: LaterRun, database: UrlDatabase, *, only_seeds: bool
+        self,
+        run: LaterRun,
+        database: UrlDatabase,
+        queued: frozenset[int],
+        *,
+        only_seeds: bool,
     ) -> None:
-        self._run, self._database = run, database
+        self._run, self._database, self._queued = run, database, queued
         self._failures, self._only_seeds = run.refresh.failures, only_seeds
         self._reader = FactReader(database)
         self._now_ms = now = now_ms()
@@ -144,20 +158,24 @@ class DuePages:
     def planned(self) -> Iterator[PlannedFetch]:
         """Yield the seeds and the pages that are due."""
         for record in self._database.records():
-            facts = self._reader.facts_of(record)
-            if not facts.fetches or _is_left(record, facts):
+            is_seed = fingerprint(record.url) in self._seeds
+            facts = tried(record, self._reader.facts_of(record))
+            if not facts.fetches or is_scheduled(record) or facts.is_listed:
                 continue
-            due_ms = self._due_ms(record, facts)
+            if fingerprint(record.requested_url) in self._queued:
+                continue
+            due_ms = self._due_ms(record, facts, is_seed=is_seed)
             if due_ms is not None and due_ms <= self._now_ms:
                 end = self._reader.end_of(facts)
                 gone_ms = self._failures.gone_from_ms(end)
                 yield planned_fetch(record, facts, gone_ms, due_ms, self._now_ms)
 
-    def _due_ms(self, record: UrlRecord, facts: UriFacts) -> int | None:
+    def _due_ms(
+        self, record: UrlRecord, facts: UriFacts, *, is_seed: bool
+    ) -> int | None:
         """Return when a page is due, after counting it if it is not yet."""
         due_ms = last_fetched_ms(facts) + self._run.interval_ms
         delay = self._eligible.delay(record, facts)
-        is_seed = fingerprint(record.url) in self._seeds
         if is_seed and (delay is None or delay[0] is not NotDue.IMMUTABLE):
             return 0
         if delay is None and due_ms > self._now_ms:
@@ -166,10 +184,3 @@ class DuePages:
             return None if self._only_seeds else due_ms
         self.not_due.add(*delay)
         return None
-
-
-def _is_left(record: UrlRecord, facts: UriFacts) -> bool:
-    """Return whether the crawl requests a page again by another rule."""
-    if is_scheduled(record) or facts.is_listed:
-        return True
-    return "task" not in record.latest and record.fetches[-1].fault in MAY_PASS

@@ -34,6 +34,7 @@ from rdfcrawl.monitor.refreshing.eligibility import (
     NotDue,
     NotDuePages,
     is_scheduled,
+    tried,
 )
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class RefreshPlanner:
     def _pages_of(self, domain: str, host: str) -> HostPages:
         def eligible() -> Iterator[UriFacts]:
             for record in self._database.of_host(domain, host):
-                facts = self._reader.facts_of(record)
+                facts = tried(record, self._reader.facts_of(record))
                 if self._eligible.has(record, facts):
                     yield facts
 
@@ -329,7 +330,7 @@ class RefreshPlanner:
         """
         found, end_ms = NotDuePages(), self._eligible.end_ms
         for record in self._database.records():
-            facts = self._reader.facts_of(record)
+            facts = tried(record, self._reader.facts_of(record))
             if not facts.fetches:
                 continue
             if delay := self._eligible.delay(record, facts):

@@ -100,6 +100,16 @@ class RefreshQueue:
         none = LinkPolicy.parse("none")
         return any(each.follow != none for each in profiles.arguments.values())
 
+    async def failed(self, *, only_owed: bool) -> frozenset[int]:
+        """Return the fingerprints of URLs that were given up: see `OwedHosts`.
+
+        Raises:
+            ConfigError: Redis refuses.
+        """
+        with self._connection.explaining():
+            urls = self._frontier.owed.failed(only_owed=only_owed)
+            return frozenset([fingerprint(url) async for url in urls])
+
     async def add(
         self, fetches: Iterable[PlannedFetch], *, spider: str = ""
     ) -> AddedCounts:

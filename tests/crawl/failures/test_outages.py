@@ -311,7 +311,10 @@ def test_url_that_fails_alone_is_requested_by_the_next_run(
 def test_host_that_never_responded_is_retried_on_demand(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host was given up for good, then only retry=failed requests it again."""
+    """If a host was given up for good, then only seeds and retry=failed request it.
+
+    Both together request each page once.
+    """
     with socket.create_server(("127.0.94.1", 0)) as listener:
         port = listener.getsockname()[1]
     seeds = [f"http://127.0.94.1:{port}{path}" for path in PAGES]
@@ -323,8 +326,9 @@ def test_host_that_never_responded_is_retried_on_demand(
     assert "retry=failed" in first.stderr
     pages = dict.fromkeys(PAGES, loopback.response(QUAD))
     server = loopback(pages, host="127.0.94.1", port=port)
-    assert commands.crawl(seeds, folder=folder).graphs == set()
+    assert commands.crawl(folder=folder).graphs == set()
     assert not server.targets
-    again = commands.crawl(folder=folder, arguments={"retry": "failed"})
+    again = commands.crawl(seeds, folder=folder, arguments={"retry": "failed"})
     assert again.code == 0, again.stderr
     assert again.graphs == set(seeds)
+    assert sorted(server.targets) == sorted([*PAGES, "/robots.txt"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.crawl.sources.test_refresh import AgingSite, refresh
-from tests.crawl.sources.test_revisits import said
+from tests.crawl.sources.test_revisits import SAYS, said
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
@@ -98,3 +100,51 @@ def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) ->
     result = commands.start(*workers, folder=folder).wait()
     assert site.asked()[12:] == ["/"]
     assert not_due(result.stderr)[0].startswith("3 pages: 3 fetched recently")
+
+
+@pytest.mark.parametrize("revisits", ["runs", "refresh"])
+def test_seeds_whose_robots_txt_failed_are_requested_again(
+    commands: Commands, loopback: Loopback, revisits: str
+) -> None:
+    """If robots.txt fails in any way in the first run, then no seed is lost.
+
+    The next run requests both once, and so does `scrapy refresh`. The fault of the
+    first run says why. Rules that forbid a seed, which are kept for a day, are applied
+    again.
+    """
+    answer, dead = loopback.response, "http://127.96.23.99:9/sorry"
+    faults = {
+        "elsewhere": loopback.redirect(dead),
+        "name": loopback.redirect("http://none.invalid/robots.txt"),
+        "secure": loopback.redirect("https://127.96.23.99:9/robots.txt"),
+        "503": answer(b"", status="503 Busy"),
+        "429": answer(b"", status="429 Too Many"),
+        "500": answer(b"", status="500 Oops"),
+        "closed": [None],
+        "loop": loopback.redirect("/robots.txt"),
+        "403": answer(b"", status="403 Forbidden"),
+        "page": answer(b"<html>Disallow: /</html>", "text/html"),
+        "rules": answer(b"User-agent: *\nDisallow: /", "text/plain"),
+    }
+    sites = {}
+    for n, name in enumerate(faults):
+        page = answer(f"<> <{SAYS}> '{name}' .".encode(), "text/turtle")
+        pages = {"/robots.txt": faults[name], "/": page}
+        sites[name] = loopback(pages, host=f"127.96.23.{n + 1}")
+    seeds, folder = [site.url("/") for site in sites.values()], commands.folder()
+    settings: dict[str, Any] = {"REVISITS": revisits, "RETRY_TIMES": 0}
+    first = commands.crawl(seeds, folder=folder, **settings)
+    bad = [name for name in faults if name not in ("loop", "403", "page", "rules")]
+    for name, site in sites.items():
+        found = first.faults(site.url("/"))
+        assert ("robots_unreachable" in found) is (name in bad), name
+        site.pages["/robots.txt"] = answer(b"", "text/plain")
+    n_asked = {name: len(site.targets) for name, site in sites.items()}
+    if revisits == "refresh":
+        assert refresh(commands, folder, REFRESH_RETRY_SECS=0).code == 0
+    again = commands.crawl(seeds, folder=folder, **settings)
+    assert set(said(again).values()) == faults.keys() - {"rules"}
+    assert again.statuses(sites["rules"].url("/")) == ["FAILED"] * 2
+    for name in bad:
+        asked = sites[name].targets[n_asked[name] :]
+        assert asked == ["/robots.txt", "/"], name
