@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 
-_find_hyperlinks = re.compile(rb"<a\s[^>]*href", re.IGNORECASE).findall
+_find_hyperlinks = re.compile(rb"<a\s[^<>]*href", re.IGNORECASE).findall
 _SEEN_BYTES = 256 * 1024  # of a seed
 _MOST_LINKS_HELD = 8_000  # fits the processor's cache
 

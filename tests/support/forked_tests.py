@@ -61,10 +61,12 @@ class _Fork:
     Attributes:
         pid: of the process.
         tests: it has been sent, by their places among all, and has not ended.
+        is_done: it was sent that there are no more.
     """
 
     pid: int
     tests: deque[int]
+    is_done: bool = False
 
 
 class _Forks:
@@ -118,6 +120,7 @@ class _Forks:
             self._end(connection)
         elif message is None:
             fork.tests = self._files.popleft() if self._files else deque()
+            fork.is_done = not fork.tests
             with suppress(ConnectionError):  # it has died, which is read next
                 connection.send([*fork.tests])
         elif isinstance(message, int):
@@ -134,7 +137,7 @@ class _Forks:
         fork = self._running.pop(connection)
         connection.close()
         status = os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
-        if not (fork.tests or self._files or status):
+        if not status and (fork.is_done or not (fork.tests or self._files)):
             return
         place = fork.tests.popleft() if fork.tests else len(self._session.items) - 1
         item = self._session.items[place]
