@@ -152,6 +152,39 @@ async def test_refusals_of_our_own_are_none_of_the_host(
     assert given == (set() if is_host else {(answer.fault,)})
 
 
+# Responses for robots.txt and for the target of its redirect; then whether the host has
+# responded, and whether nothing listens there.
+_DEAD = RobotsResponse(
+    status=0, fault=Fault(Reason.UNREACHABLE), is_connection_refused=True
+)
+LIVING = {
+    "status": (RobotsResponse(status=503), None, (True, False)),
+    "redirect": (
+        RobotsResponse(status=301, location="http://other.example/r"),
+        _DEAD,
+        (True, False),
+    ),
+    "nothing": (_DEAD, None, (False, True)),
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "found"), LIVING.values(), ids=LIVING.keys()
+)
+async def test_failure_of_a_target_is_none_of_the_host(
+    answer: RobotsResponse, target: RobotsResponse | None, found: tuple[bool, bool]
+) -> None:
+    """If robots.txt responds with an error or leads to a dead host, its host lives."""
+    answers = {ROBOTS: answer}
+    if target is not None:
+        answers[answer.location] = target
+    cache, _ = opened(answers, NotedKeeper())
+    visit = visit_of(f"{ORIGIN}/a")
+    await cache.apply(visit)
+    check_invariant(visit)
+    assert (visit.has_answered, visit.is_connection_refused) == found
+
+
 async def test_visit_without_a_turn_is_given_back() -> None:
     """If a worker stops before it requests robots.txt, then nothing is lost."""
     for older in (None, KeptRules(True, rules=pack_rules(read_records(b"", "x")))):
