@@ -77,7 +77,7 @@ def _tempered(weights: Sequence[float]) -> list[float]:
     found, power = list(weights), 1.0
     while sum(found) ** 2 < _LEAST * sum(x * x for x in found):
         power /= 1.5
-        found = [x**power for x in weights]
+        found = [max(x, _TINY) ** power for x in weights]  # 0 has no greater power
     return found
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 import sys
+from math import inf
 from typing import NamedTuple
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
 from rdfcrawl.analysis.refresh.freshness import freshness_now
 from rdfcrawl.analysis.refresh.histories import SiteHistories
+from rdfcrawl.analysis.refresh.sampling import sample
 from rdfcrawl.analysis.refresh.stale import StaleProbability
 from tests.support.changing_pages import ChangingSite, Honesty, uneven_rates
 
@@ -66,6 +68,18 @@ def watched(web: Web, n_pages: int, seed: int) -> tuple[float, float, float]:
         histories.add(facts, iter_intervals(facts))
     low, high = freshness_now(histories, float(site.day)).interval
     return low, high, sum(x.copy == x.version for x in site.pages) / n_pages
+
+
+def test_draws_are_made_where_hardly_any_point_is_possible() -> None:
+    """If few points of a round have a density, then the sampler still ends."""
+    found = sample(
+        lambda point: -point[0] if point[0] > 1 else -inf,
+        [0.0, 0.0],
+        [0.5, 0.5],
+        20,
+        "a",
+    )
+    assert len(found) == 20
 
 
 def test_interval_has_the_true_freshness() -> None:
