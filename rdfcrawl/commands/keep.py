@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.commands.crawl import Command as CrawlCommand
 from rdfcrawl.core.console import add_number, fail
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -64,8 +65,13 @@ class Command(CrawlCommand):
         """Apply the options, and name crawl and arguments by the site."""
         if len(args) != 1:
             fail("keep: name one site: a host, or a URL of it")
+        from rdfcrawl.uri.parse import named_url
+
         super().process_options([_SPIDER], opts)
-        url = args[0] if "://" in args[0] else f"https://{args[0]}/"
+        try:
+            url = named_url(args[0])
+        except ConfigError as error:
+            fail(f"keep: {error}")
         opts.spargs = {"seeds": url, **_ARGUMENTS, **opts.spargs}
         if self.settings is None:
             return
@@ -88,7 +94,6 @@ class Command(CrawlCommand):
             return
         from rdfcrawl.analysis.refresh.outlook import read_goal
         from rdfcrawl.commands.report import make_report
-        from rdfcrawl.core.errors import ConfigError
         from rdfcrawl.stores.crawl_folder import find_crawl
 
         outcome = {0: "kept", 1: "not finished"}.get(self.exitcode, "finished")

@@ -7,10 +7,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING
 
-from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
+from rdfcrawl.core.console import fail, program, write_lines
 from rdfcrawl.core.messages import counted, escaped
+from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -19,14 +20,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.launch.looking.findings import Door, SiteLook
 
-_BELOW_CMDLINE: Final = 39  # priority of a setting that `-L` and `-s` replace
 
-
-class Command(QuietCommand):
+class Command(PrivateCrawlCommand):
     """Look at a site by a few requests; 0: it has a way to data, 1: none was found."""
 
-    requires_crawler_process = True
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": True}
     synopsis = "[options] SITE"
     summary = "Show what a site publishes, and how to crawl it"
 
@@ -35,24 +32,16 @@ class Command(QuietCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="write JSON")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Apply the options, and prepare the process for a crawl."""
-        super().process_options(args, opts)
-        if self.settings is not None:
-            from rdfcrawl.launch.crawls import prepare_process
-
-            prepare_process(self.settings)
-            self.settings.set("LOG_LEVEL", "ERROR", _BELOW_CMDLINE)
-
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
     ) -> int:
         """Look; return 0 if there is a way to data, else 1."""
         from rdfcrawl.launch.looking.running import look
+        from rdfcrawl.uri.parse import named_url
 
         if len(args) != 1 or self.crawler_process is None:
             fail("look: name one site: a host, or a URL of it")
-        url = args[0] if "://" in args[0] else f"https://{args[0]}/"
+        url = named_url(args[0])
         with tempfile.TemporaryDirectory(prefix="look-") as folder:
             found = look(self.crawler_process, settings, url, folder=Path(folder))
         if opts.json:

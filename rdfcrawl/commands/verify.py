@@ -6,10 +6,11 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
+from rdfcrawl.core.console import add_number, fail, program, write_lines
 from rdfcrawl.core.messages import counted
+from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -18,16 +19,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.verifications import SiteVerification
 
-_BELOW_CMDLINE: Final = 39  # priority of a setting that `-L` and `-s` replace
 _SAMPLE: Final = 100
 _SHOWN: Final = 20  # documents of each source, in the table
 
 
-class Command(QuietCommand):
+class Command(PrivateCrawlCommand):
     """Compare the documents of a crawl with their sites; 0: all are equal, 1: not."""
 
-    requires_crawler_process = True
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": True}
     synopsis = "[options] SITE..."
     summary = "Compare the stored documents of sites with the sites"
 
@@ -52,15 +50,6 @@ class Command(QuietCommand):
             help="choose another sample (default 0)",
         )
         parser.add_argument("--json", action="store_true", help="write JSON")
-
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Apply the options, and prepare the process for a crawl."""
-        super().process_options(args, opts)
-        if self.settings is not None:
-            from rdfcrawl.launch.crawls import prepare_process
-
-            prepare_process(self.settings)
-            self.settings.set("LOG_LEVEL", "ERROR", _BELOW_CMDLINE)
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace

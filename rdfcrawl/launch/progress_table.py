@@ -274,7 +274,7 @@ def _hint(  # keyword arguments of a single caller
         (bool(own), own.hint),
         (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
         (
-            n_hyperlinks > 0,
+            n_hyperlinks > (now.quads and now.figures.get("link/offered", 0)),
             f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
         ),
         (not now.quads, _NO_STATEMENTS),

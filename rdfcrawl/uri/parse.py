@@ -373,11 +373,11 @@ def named_url(text: str) -> str:
     Raises:
         ConfigError: it is neither.
 
-    >>> named_url("Data.example.org:8080"), named_url("https://m\u00fcller.example/a")
-    ('http://data.example.org:8080/', 'https://xn--mller-kva.example/a')
+    >>> named_url("Data.example.org:8080"), named_url("http://m\u00fcller.example/a")
+    ('https://data.example.org:8080/', 'http://xn--mller-kva.example/a')
     """
     try:
-        return seed_url(text if "://" in text else f"http://{text}/")
+        return seed_url(text if "://" in text else f"https://{text}/")
     except BadUri as error:
         raise ConfigError(f"host {text[:200]!a}: not a host: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,20 +22,22 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
     from tests.support.planted_sites import PlantedSite
 
-_SETTINGS = {"DOWNLOAD_DELAY": 0, "GUARD_ALLOW_NETS": LOOPBACK_NETS}
+_GIVEN = ("-sDOWNLOAD_DELAY=0", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
 _SITES = {
     PlantedPages: "crawl sitemap -a sites=",
     PlantedIndex: "crawl sitemap -a sites=",
-    PlantedDumps: "crawl sitemap -a sites=",
+    PlantedDumps: "crawl linkeddata -a seeds=",
     PlantedResources: "crawl resourcesync -a sources=",
     PlantedLinks: "crawl linkeddata -a seeds=",
 }
 
 
+_LISTING = (PlantedPages, PlantedIndex)
+
+
 def look(url: str, *options: str) -> tuple[int, str]:
     """Return the exit code and the output."""
-    given = [f"-s{name}={value}" for name, value in _SETTINGS.items()]
-    done = scrapy("look", url, *options, *given)
+    done = scrapy("look", url, *options, *_GIVEN)
     assert not done.stderr
     return done.returncode, done.stdout
 
@@ -52,7 +55,8 @@ def test_the_least_intrusive_door_is_named(
     assert door["kind"] == site.kind, found
     assert door["command"].startswith(_SITES[kind])
     assert found["requests"] <= 10
-    is_sampled = kind in (PlantedPages, PlantedIndex, PlantedLinks)
+    assert door["pages"] == (len(site.listed()) if kind in _LISTING else None)
+    is_sampled = kind in (*_LISTING, PlantedLinks)
     assert bool(found["properties"].get("urn:x:says", 0)) == is_sampled
 
 
@@ -64,3 +68,29 @@ def test_a_site_without_data_says_so(loopback: Loopback) -> None:
     assert code == 1
     assert "(200): 0 statements" in output
     assert output.splitlines()[-1].startswith("no data was found")
+
+
+def test_a_host_that_leads_elsewhere_is_named(loopback: Loopback) -> None:
+    """If the front page redirects to another host, then the target is shown."""
+    site = loopback({"/": loopback.redirect("http://127.20.76.9:1/x")})
+    code, output = look(site.url("/"))
+    assert code == 1
+    assert "(303, to http://127.20.76.9:1/x): 0 statements" in output
+
+
+def test_the_command_is_quoted_for_a_shell(loopback: Loopback) -> None:
+    """If a URL has characters of a shell, then the command has it as one word."""
+    url = loopback({"*": loopback.response(b"<urn:x:s> <urn:x:p> 1 .")}).url("/?a&$(b)")
+    code, output = look(url)
+    assert code == 0
+    command = output.splitlines()[-1].removeprefix("command")
+    assert f"seeds={url}" in shlex.split(command)
+    assert output.count("door ") == 1  # every URL has a response
+
+
+@pytest.mark.parametrize("text", ["", "two words", "http://[::1", "data:,x"])
+def test_a_text_that_names_no_site_is_refused(text: str) -> None:
+    """If the operator names no site, then one line says so."""
+    done = scrapy("look", text, *_GIVEN)
+    assert done.returncode == 2
+    assert "not a host" in done.stderr

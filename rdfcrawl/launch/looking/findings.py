@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,18 +29,22 @@ from rdfcrawl.uri import host_of
 
 _SHOWN: Final = 10  # classes and properties
 _OF_LISTS: Final = ("robots", "sitemap")
-_LISTS: Final = f"> <{RC}lists> <".encode()
-# The least intrusive first; and how a crawl begins there.
+_find_listed: Final = re.compile(
+    f"> <{re.escape(RC)}lists> <([^>\n]*)>".encode()
+).findall
+# Spider and arguments; the least intrusive source first.
 _COMMANDS: Final = {
-    SourceKind.DATASET: "crawl sitemap -a sites={site}",
-    SourceKind.RESOURCESYNC: "crawl resourcesync -a sources={url}",
-    SourceKind.PORTAL: "crawl ckan -a portals={url}",
-    SourceKind.REPOSITORY: "crawl oaipmh -a repositories={url}",
-    SourceKind.SITEMAP: "crawl sitemap -a sites={site}",
-    SourceKind.COLLECTION: "crawl linkeddata -a seeds={url} -a scope=host",
-    SourceKind.ENDPOINT: "crawl sparql -a endpoints={url}",
-    SourceKind.LINKED: "crawl linkeddata -a seeds={site}"
-    " -a scope=host -a follow=abox,hyperlink",
+    SourceKind.DATASET: ("linkeddata", "seeds={site}", "scope=host", "harvest=all"),
+    SourceKind.RESOURCESYNC: ("resourcesync", "sources={url}"),
+    SourceKind.PORTAL: ("ckan", "portals={url}"),
+    SourceKind.REPOSITORY: ("oaipmh", "repositories={url}"),
+    SourceKind.SITEMAP: ("sitemap", "sites={site}"),
+    SourceKind.COLLECTION: ("linkeddata", "seeds={url}", "scope=host"),
+    SourceKind.ENDPOINT: ("sparql", "endpoints={url}"),
+    SourceKind.LINKED: (
+        *("linkeddata", "seeds={site}"),
+        *("scope=host", "follow=abox,hyperlink"),
+    ),
 }
 _RANKS: Final = list(_COMMANDS)
 
@@ -67,7 +74,7 @@ class Sample:
 
     Attributes:
         url: of the page.
-        result: HTTP status and `sq:status`, or the first fault.
+        result: HTTP status with the target of a redirect, or the first fault.
         statements: number of statements in it.
     """
 
@@ -78,7 +85,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteLook:
-    """What a look at a site has found.
+    """The findings of a look at a site.
 
     Attributes:
         url: of the site.
@@ -137,7 +144,7 @@ def read_look(
         url=url,
         requests=n_requests,
         delay_secs=delay_secs,
-        robots=next(map(_result, _of_payload(fetches, "robots")), "not requested"),
+        robots=_robots(fetches.fetches),
         doors=sorted(
             _doors(fetches, url, n_listed, delay_secs),
             key=lambda each: _RANKS.index(each.kind),
@@ -152,12 +159,42 @@ def read_look(
     )
 
 
-def _of_payload(fetches: SiteFetches, *payloads: str) -> list[SiteFetch]:
-    return [each for each in fetches.fetches if each.payload in payloads]
+def _robots(fetches: Sequence[SiteFetch]) -> str:
+    """Return the result of robots.txt; without one, the site could not be read."""
+    read = [each for each in fetches if each.payload == "robots"]
+    return next(map(_result, read or fetches), "not requested")
 
 
 def _result(fetch: SiteFetch) -> str:
-    return str(fetch.http_status) if fetch.http_status else fetch.reasons[0]
+    """Return the HTTP status with the target of a redirect, or the first fault."""
+    if not fetch.http_status:
+        return next(iter(fetch.reasons), "not requested")
+    target = fetch.facts.get(f"{RC}location")
+    return f"{fetch.http_status}, to {target}" if target else str(fetch.http_status)
+
+
+def _is_evidence(fetch: SiteFetch) -> bool:
+    """Return whether a fetch shows that its source is there.
+
+    Some sites respond with a page to any request.
+    """
+    if fetch.payload == "search":
+        return False
+    is_known = fetch.n_statements > 0 or fetch.payload == "sparql"
+    return fetch.is_unsampled or (fetch.is_read and is_known)
+
+
+def _url(source: SourceName, site: str) -> str:
+    """Return the URL of a source, or that of its site if it only has a name."""
+    return source.name if "://" in source.name else site
+
+
+def _command(source: SourceName, site: str) -> str:
+    """Return the command that crawls a source, for a shell."""
+    spider, *arguments = _COMMANDS[source.kind]
+    url = _url(source, site)
+    filled = (each.format(site=site, url=url) for each in arguments)
+    return " -a ".join([f"crawl {spider}", *map(shlex.quote, filled)])
 
 
 def _read_statements(
@@ -171,18 +208,15 @@ def _read_statements(
         lists: URLs of robots.txt and sitemaps.
     """
     n_listed: dict[str, int] = {}
-    others = [b"<%s>" % each.encode() for each in lists]
+    others = {each.encode() for each in lists}
     with FigureTable() as table:
         scan = FigureScan(table)
         for document in iter_latest_documents(CrawlLog(root)):
             if document.graph not in lists:
                 scan.add(document)
                 continue
-            for piece in document.pieces():
-                n = piece.count(_LISTS) - sum(
-                    piece.count(_LISTS + each) for each in others
-                )
-                n_listed[document.graph] = n_listed.get(document.graph, 0) + n
+            listed = chain.from_iterable(map(_find_listed, document.pieces()))
+            n_listed[document.graph] = sum(each not in others for each in listed)
         scan.flush()
         found = [
             each
@@ -208,14 +242,14 @@ def _doors(
         elif source.kind is SourceKind.LINKED:
             is_open = any(each.n_statements for each in some)
         else:
-            is_open = any(each.is_read or each.is_unsampled for each in some)
+            is_open = any(map(_is_evidence, some))
         if is_open:
             yield Door(
                 kind=source.kind,
-                url=source.name if "://" in source.name else url,
+                url=_url(source, url),
                 pages=n_pages,
                 secs=None if n_pages is None else n_pages * delay_secs,
-                command=_COMMANDS[source.kind].format(site=url, url=source.name),
+                command=_command(source, url),
             )
 
 

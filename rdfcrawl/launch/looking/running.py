@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.launch.crawls import check_operator, run_crawl
 from rdfcrawl.launch.looking.findings import SiteLook, read_look
 from rdfcrawl.launch.looking.spider import LookSpider
-from rdfcrawl.launch.verifying.running import PRIVATE_SETTINGS
+from rdfcrawl.launch.private_crawls import run_private_crawl
 
 if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-_NAME: Final = "look"
 _MOST_SECS: Final = 30
-_SETTINGS: Final[dict[str, Any]] = {
-    "CRAWL_ID": _NAME,
+_MOST_BYTES: Final = 1024 * 1024  # of a dump
+_SETTINGS: Final = {
     "CLOSESPIDER_TIMEOUT": _MOST_SECS,
+    "DUMP_MAXSIZE": _MOST_BYTES,
     "HOST_LAST_WAIT_SECS": 0,
     "RETRY_TIMES": 0,
 }
+_REFUSED: Final = 2  # exit code of a crawl
 _FORMATS: Final = ("document/format/", "document/extractor/")  # statistics
 _ARGUMENTS: Final = {
     "scope": "host",
@@ -44,16 +44,19 @@ def look(
 
     Raises:
         ConfigError: a setting is wrong.
-        OSError: a disk cannot be read, or is full.
+        OSError: a disk cannot be read, or is full; or the crawl could not begin.
     """
-    private = PRIVATE_SETTINGS | _SETTINGS | {"CRAWL_DIR": str(folder)}
-    for name, value in private.items():
-        settings.set(name, value, "cmdline")
-    arguments = {"seeds": url, **_ARGUMENTS}
-    checked = check_operator(LookSpider, arguments, settings, process)
-    run_crawl(process, checked)
-    spider = cast("LookSpider", checked.crawler.spider)
-    stats = checked.crawler.stats
+    code, crawler = run_private_crawl(
+        process,
+        settings,
+        LookSpider,
+        {"seeds": url, **_ARGUMENTS},
+        folder=folder,
+        more=_SETTINGS,
+    )
+    spider, stats = cast("LookSpider", crawler.spider), crawler.stats
+    if code == _REFUSED or stats is None:
+        raise OSError("the site was not read")
     formats = {
         name.removeprefix(prefix): int(number)
         for prefix in _FORMATS
@@ -61,7 +64,7 @@ def look(
         if name.startswith(prefix)
     }
     return read_look(
-        folder / _NAME,
+        folder / LookSpider.name,
         url,
         n_requests=int(stats.get_value("http/requests", 0)),
         delay_secs=spider.delay_secs,

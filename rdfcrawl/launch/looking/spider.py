@@ -65,7 +65,7 @@ class LookSpider(RdfSpider):
         if record.kind.is_source:
             limits[record.kind] = _MOST_OF_SOURCES.get(record.kind, _MOST_OF_SOURCE)
         elif record.kind is Kind.DUMP:
-            limits[record.kind] = 0
+            limits[record.kind] = 0 if record.task else 1
         elif record.parent and not isinstance(record.task, RevisitedPage):
             limits[record.kind] = _MOST_PAGES
             limits[url_form(record.url)] = _MOST_OF_FORM

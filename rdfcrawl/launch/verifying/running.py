@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
@@ -16,7 +16,7 @@ from rdfcrawl.analysis.verifications import SiteVerification
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, NAMED, of_one
 from rdfcrawl.frontier.queue.profiles import BUDGETS, SpiderProfiles
-from rdfcrawl.launch.crawls import check_operator, run_crawl
+from rdfcrawl.launch.private_crawls import run_private_crawl
 from rdfcrawl.launch.verifying.comparison import SiteComparison
 from rdfcrawl.launch.verifying.fetches import SiteScope
 from rdfcrawl.launch.verifying.held import read_sites
@@ -29,27 +29,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.launch.verifying.spider import VerificationPlan
 
-_NAME: Final = "verify"
-# Of a crawl that only reads for a command, and that stores and serves nothing.
-PRIVATE_SETTINGS: Final[dict[str, Any]] = {
-    "REDIS_URL": None,
-    "REDIS_HOST": None,
-    "STORE": "segments",
-    "STORES": {},
-    "COMPACTION_SECS": 0,
-    "DESCRIBE": "off",
-    "FACTS": False,
-    "FAILED_EXIT_CODE": 0,
-    "FEEDS": {},
-    "HOST_PATIENCE_SECS": 0,
-    "LINKS_LOG": False,
-    "OWN_FAULT_EXIT_CODE": 0,
-    "DECISIONS_SAMPLE": 0,
-    "PROGRESS": "off",
-    "RESOURCESYNC_FILES": None,
-    "STATS_DUMP": False,
-    "WARC": False,
-}
 _UNFINISHED: Final = (1, 2)  # exit codes of a crawl
 _LEFT_OUT: Final = {
     *(NAMED.keys() | of_one("command") | of_one("run") | BUDGETS),
@@ -93,7 +72,7 @@ def verify(
     plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
     n_requests = _run(process, settings, plan, folder)
     ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    again = read_sites(folder / _NAME, scopes, folder)
+    again = read_sites(folder / VerifyingSpider.name, scopes, folder)
     compared = (SiteComparison(*each, folder) for each in zip(held, again, strict=True))
     return [
         SiteVerification(
@@ -121,16 +100,14 @@ def _run(
     # `asyncio.run` would take the event loop of the process away.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         arguments = runner.run(_kept_arguments(settings))
-    for name, value in (
-        PRIVATE_SETTINGS | {"CRAWL_ID": _NAME, "CRAWL_DIR": str(folder)}
-    ).items():
-        settings.set(name, value, "cmdline")
     spider = type("Verification", (VerifyingSpider,), {"plan": plan})
     arguments |= {"follow": "none", "harvest": "none"}
-    checked = check_operator(spider, arguments, settings, process)
-    if run_crawl(process, checked) in _UNFINISHED:
+    code, crawler = run_private_crawl(
+        process, settings, spider, arguments, folder=folder
+    )
+    if code in _UNFINISHED:
         raise OSError("the sites were not read to their ends")
-    stats = checked.crawler.stats
+    stats = crawler.stats
     return int(stats.get_value("http/requests", 0)) if stats is not None else 0
 
 
