@@ -427,9 +427,15 @@ class Document:
         )
 
     def withdrawal(self, url: str) -> Document:
-        """Return the tombstone of another document that this response withdraws."""
+        """Return the tombstone of a document that this response withdraws.
+
+        If it is this document, then the tombstone is a later version and activity:
+        of two versions that began in the same millisecond, the log keeps either.
+        """
+        tombstone = self.part(url, is_deleted=True)
+        tombstone.response.started_ms += url in (self.url, self.record.url)
         record = Record(url, Kind.PAGE, self.record.depth, self.url)
-        return replace(self.part(url, is_deleted=True), record=record)
+        return replace(tombstone, record=record)
 
     def __repr__(self) -> str:
         """Return a one-line summary: logs must not contain the body."""

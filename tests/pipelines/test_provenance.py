@@ -87,6 +87,18 @@ def test_ordinary_document_is_described_whole() -> None:
     }
 
 
+def test_a_document_that_withdraws_itself_has_a_later_tombstone() -> None:
+    """If a document withdraws its URL, then its tombstone is a later activity."""
+    read_document = document()
+    for url in (read_document.url, read_document.record.url):
+        tombstone = read_document.withdrawal(url)
+        assert tombstone.response.started_ms > read_document.response.started_ms
+        names = {activity_iri(x, WORKER) for x in (read_document, tombstone)}
+        assert len(names) == 2
+    other = read_document.withdrawal("http://example.org/other")
+    assert other.response.started_ms == read_document.response.started_ms
+
+
 def test_worker_is_described() -> None:
     """If a worker begins, then its name, crawl and software are written."""
     assert read(describe_worker(WORKER)) == {

@@ -232,8 +232,11 @@ def test_urls_given_up_by_a_dead_worker_are_in_the_exit_code(
     """
     server = loopback({"*": [0.05, loopback.response(BODY)]})
     urls = [server.url(f"/{n}") for n in range(80)]
+    server.pages["/link"] = loopback.response(
+        b"<> <http://www.w3.org/2000/01/rdf-schema#seeAlso> <http://127.0.75.1:9/> ."
+    )
     folder = commands.folder()
-    seeds = seeds_of(folder, ["http://127.0.75.1:9/", *urls])
+    seeds = seeds_of(folder, [server.url("/link"), *urls])
     settings = {"FAILED_EXIT_CODE": 4, "RETRY_TIMES": 0, **QUICK}
     words = ("workers", "-n1", "linkeddata", seeds)
     crew = commands.start(*words, folder=folder, **settings)
@@ -241,5 +244,5 @@ def test_urls_given_up_by_a_dead_worker_are_in_the_exit_code(
     kill_worker(commands, crew)
     result = crew.wait()
     assert result.code == 4, result.stderr
-    assert result.graphs == set(urls)
+    assert result.graphs == {server.url("/link"), *urls}
     assert commands.start(*words, folder=folder, **settings).wait().code == 0
