@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.launch.looking.findings import Door, SiteLook
+    from rdfcrawl.launch.looking.findings import SiteDoor, SiteLook
 
 
 class Command(PrivateCrawlCommand):
@@ -74,7 +74,7 @@ def _lines(found: SiteLook) -> Iterator[str]:
         yield "no data was found: no source, and no page with statements"
 
 
-def _door(door: Door) -> str:
+def _door(door: SiteDoor) -> str:
     if door.pages is None or door.secs is None:
         return f"{door.kind} {door.url}"
     pages = counted(door.pages, "page")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.dataweb.local import LocalWeb
 from tests.conftest import LOOPBACK_NETS
+from tests.support.ckan_sites import CkanSite
 from tests.support.command_forks import scrapy
+from tests.support.planted_services import PlantedEndpoint, PlantedRepository
 from tests.support.planted_sites import (
     PlantedDumps,
     PlantedIndex,
@@ -68,6 +71,31 @@ def test_a_site_without_data_says_so(loopback: Loopback) -> None:
     assert code == 1
     assert "(200): 0 statements" in output
     assert output.splitlines()[-1].startswith("no data was found")
+
+
+@pytest.mark.parametrize("path", ["/", "/dataset/x", "/api/3/action/package_list"])
+def test_a_portal_is_found_that_nothing_names(path: str, loopback: Loopback) -> None:
+    """If a portal is named by any of its URLs, then its API is the only door."""
+    site = CkanSite(loopback, "127.20.76.2")
+    site.dataset("lakes")
+    code, output = look(site.at(path), "--json")
+    assert code == 0
+    (door,) = json.loads(output)["doors"]
+    assert door["command"] == f"crawl ckan -a portals={site.at('/')}"
+
+
+def test_services_are_found_that_nothing_names() -> None:
+    """If the URL of a service is named, then the service is the first door."""
+    address = "127.20.76.3"
+    web = LocalWeb(first_address="127.20.76.4", n_hosts=1)
+    with web, PlantedRepository(address) as repository:
+        for site in (PlantedEndpoint(web), repository):
+            ((url, spider),) = site.seeds()
+            code, output = look(url, "--json")
+            assert code == 0
+            door = json.loads(output)["doors"][0]
+            assert door["command"].startswith(f"crawl {spider} -a "), door
+            assert door["command"].endswith(f"={url}")
 
 
 def test_a_host_that_leads_elsewhere_is_named(loopback: Loopback) -> None:

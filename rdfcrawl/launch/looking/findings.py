@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,7 +51,7 @@ _RANKS: Final = list(_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class SiteDoor:
     """A way to the data of a site.
 
     Attributes:
@@ -69,7 +70,7 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class ReadPage:
     """A page that was read.
 
     Attributes:
@@ -103,11 +104,11 @@ class SiteLook:
     requests: int
     delay_secs: float
     robots: str
-    doors: Sequence[Door]
+    doors: Sequence[SiteDoor]
     classes: Mapping[str, int]
     properties: Mapping[str, int]
     formats: Mapping[str, int]
-    samples: Sequence[Sample]
+    samples: Sequence[ReadPage]
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as JSON values."""
@@ -121,6 +122,7 @@ def read_look(
     n_requests: int,
     delay_secs: float,
     formats: Mapping[str, int],
+    guesses: AbstractSet[str],
 ) -> SiteLook:
     """Return the findings of a look.
 
@@ -130,6 +132,7 @@ def read_look(
         n_requests: number of requests.
         delay_secs: time between two requests to the host.
         formats: documents by format, and statements of pages by extractor.
+        guesses: URLs of sources that nothing on the site names.
     """
     scope = SiteScope(host_of(url))
     fetches = SiteFetches(scope, gather_fetches(root, [scope])[0])
@@ -146,14 +149,14 @@ def read_look(
         delay_secs=delay_secs,
         robots=_robots(fetches.fetches),
         doors=sorted(
-            _doors(fetches, url, n_listed, delay_secs),
+            _doors(fetches, url, n_listed, delay_secs, guesses),
             key=lambda each: _RANKS.index(each.kind),
         ),
         classes={x.about[1:-1]: x.number.number for x in figures.classes.items},
         properties={x.about[1:-1]: x.number for x in figures.properties.items},
         formats=formats,
         samples=[
-            Sample(url=x.url, result=_result(x), statements=x.n_statements)
+            ReadPage(url=x.url, result=_result(x), statements=x.n_statements)
             for x in pages
         ],
     )
@@ -173,15 +176,16 @@ def _result(fetch: SiteFetch) -> str:
     return f"{fetch.http_status}, to {target}" if target else str(fetch.http_status)
 
 
-def _is_evidence(fetch: SiteFetch) -> bool:
+def _is_evidence(fetch: SiteFetch, guesses: AbstractSet[str]) -> bool:
     """Return whether a fetch shows that its source is there.
 
     Some sites respond with a page to any request.
     """
     if fetch.payload == "search":
         return False
-    is_known = fetch.n_statements > 0 or fetch.payload == "sparql"
-    return fetch.is_unsampled or (fetch.is_read and is_known)
+    if fetch.is_unsampled:
+        return fetch.url not in guesses
+    return fetch.is_read and (fetch.n_statements > 0 or fetch.payload == "sparql")
 
 
 def _url(source: SourceName, site: str) -> str:
@@ -227,8 +231,12 @@ def _read_statements(
 
 
 def _doors(
-    fetches: SiteFetches, url: str, n_listed: Mapping[str, int], delay_secs: float
-) -> Iterator[Door]:
+    fetches: SiteFetches,
+    url: str,
+    n_listed: Mapping[str, int],
+    delay_secs: float,
+    guesses: AbstractSet[str],
+) -> Iterator[SiteDoor]:
     """Yield the doors of a site, in any order."""
     of_sources: dict[SourceName, list[SiteFetch]] = {}
     for each in fetches.fetches:
@@ -242,9 +250,9 @@ def _doors(
         elif source.kind is SourceKind.LINKED:
             is_open = any(each.n_statements for each in some)
         else:
-            is_open = any(map(_is_evidence, some))
+            is_open = any(_is_evidence(each, guesses) for each in some)
         if is_open:
-            yield Door(
+            yield SiteDoor(
                 kind=source.kind,
                 url=_url(source, url),
                 pages=n_pages,

@@ -20,6 +20,7 @@ _SETTINGS: Final = {
     "DUMP_MAXSIZE": _MOST_BYTES,
     "HOST_LAST_WAIT_SECS": 0,
     "RETRY_TIMES": 0,
+    "VISIT_MAX_DOCUMENTS": 1,  # each choice knows the results of those before
 }
 _REFUSED: Final = 2  # exit code of a crawl
 _FORMATS: Final = ("document/format/", "document/extractor/")  # statistics
@@ -69,4 +70,5 @@ def look(
         n_requests=int(stats.get_value("http/requests", 0)),
         delay_secs=spider.delay_secs,
         formats=formats,
+        guesses=spider.guesses,
     )

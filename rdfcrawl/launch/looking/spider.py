@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest
+from rdfcrawl.sources.ckan.api import PortalAddress
+from rdfcrawl.sources.ckan.portal import portal_url
 from rdfcrawl.spiders.base import RdfSpider
+from rdfcrawl.uri import requestable
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -23,14 +27,19 @@ _MOST_OF_FORM: Final = 2
 _MOST_OF_SOURCES: Final = {Kind.SITEMAP: 3, Kind.RESOURCESYNC: 5}
 _MOST_OF_SOURCE: Final = 2
 _numbers: Final = re.compile(r"[0-9]+")
+_is_endpoint_path: Final = re.compile(r"(?i)/(?:sparql|query)/?$").search
+_is_repository_path: Final = re.compile(r"(?i)\boai").search
 
 
 class LookSpider(RdfSpider):
     """Requests the front page, the sources of its site, and a few pages.
 
+    If these have no data, it requests sources that many sites have without a link.
+
     Attributes:
         delay_secs: time between two requests to the host, as its rules and the settings
             demand.
+        guesses: URLs of sources that nothing on the site names.
     """
 
     name = "look"
@@ -41,12 +50,30 @@ class LookSpider(RdfSpider):
         self.delay_secs = 0.0
         self._chosen: set[Record] = set()
         self._n_chosen: Counter[object] = Counter()
+        self.guesses: set[str] = set()
+        self._has_statements = False
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit, and note the delay of the host."""
         visit: Visit = response.meta["visit"]
         self.delay_secs = max(self.delay_secs, visit.floor_secs or visit.delay_secs)
+        documents = list(visit.documents)
         await super().process_visit(response)
+        self._has_statements |= any(each.n_quads for each in documents)
+        for each in documents:
+            is_site = each.record.kind is Kind.PAGE and not each.record.parent
+            if is_site and not self._has_data():
+                await self._guess(each.record.url)
+
+    async def _guess(self, url: str) -> None:
+        """Queue the sources that a site may have, after all that it names."""
+        for kind, place in iter_guesses(url):
+            root = self.harvesters.root(kind, place, is_named=False)
+            self.guesses.add(requestable(root.url))
+            if kind is Kind.CKAN:
+                self.guesses.update(PortalAddress(url=place.rstrip("/")).catalogue_urls)
+            guess = FollowUp(root, is_part_of_source=True, urgency=Urgency.LATER)
+            await self.joined().seeds.add_sources([guess])
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a record that the look has a request for.
@@ -62,7 +89,9 @@ class LookSpider(RdfSpider):
 
     def _choose(self, record: Record) -> None:
         limits: dict[object, int] = {"all": MOST_REQUESTS}
-        if record.kind.is_source:
+        if record.url in self.guesses and self._has_data():
+            limits[record.kind] = 0
+        elif record.kind.is_source:
             limits[record.kind] = _MOST_OF_SOURCES.get(record.kind, _MOST_OF_SOURCE)
         elif record.kind is Kind.DUMP:
             limits[record.kind] = 0 if record.task else 1
@@ -72,6 +101,32 @@ class LookSpider(RdfSpider):
         if any(self._n_chosen[each] >= most for each, most in limits.items()):
             raise SourceFault(Reason.NOT_WANTED, "a look has no request left for it")
         self._n_chosen.update(limits.keys())
+
+    def _has_data(self) -> bool:
+        if not self._has_statements and (stats := self.crawler.stats) is not None:
+            # Of the parts of responses, too, but late.
+            self._has_statements = stats.get_value("document/quads", 0) > 0
+        return self._has_statements
+
+
+def iter_guesses(url: str) -> Iterator[tuple[Kind | str, str]]:
+    """Yield kinds and URLs of sources that the site of a URL may have.
+
+    >>> for kind, place in iter_guesses("https://data.example/de/dataset/lakes"):
+    ...     print(kind.name, place)
+    CKAN https://data.example/de/
+    SPARQL https://data.example/sparql
+    """
+    start = url.index("/", url.index("//") + 2)
+    path = url[start:].partition("?")[0]
+    if _is_repository_path(path):
+        yield "oaipmh", url
+        return
+    portal = portal_url(url)
+    has_portal_path = len(portal) < len(url[:start] + path.rstrip("/"))
+    yield Kind.CKAN, (portal if has_portal_path else url[:start]) + "/"
+    is_endpoint = _is_endpoint_path(path)
+    yield Kind.SPARQL, url if is_endpoint else f"{url[:start]}/sparql"
 
 
 def url_form(url: str) -> str:

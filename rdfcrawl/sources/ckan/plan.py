@@ -130,7 +130,7 @@ def advance(
         case CkanStep.SHOW:
             outcome = _after_show(response, log)
         case CkanStep.ABOUT:
-            outcome = CkanOutcome(catalogue=_catalogue(response, log))
+            outcome = CkanOutcome(catalogue=_catalogue(response, log, n_known))
         case _ if task.is_alone:
             outcome = _after_confirm_alone(task, response)
         case _:
@@ -226,13 +226,19 @@ def _after_show(response: CkanResponse, log: FaultLog) -> CkanOutcome:
     )
 
 
-def _catalogue(response: CkanResponse, log: FaultLog) -> dict[str, Any]:
-    """Return the status of a portal; empty if it requires a login."""
+def _catalogue(
+    response: CkanResponse, log: FaultLog, n_known: int
+) -> dict[str, Any] | None:
+    """Return the status of a portal; empty if it refuses that, but has datasets.
+
+    None: there is no portal, or it fails now, and its stored catalogue stays.
+    """
     try:
         status = read_result(response)
     except SourceFault as fault:
         log.note(Reason.BAD_ANSWER, fault.fault.detail)
-        return {}
+        is_refused = isinstance(fault, RequestRefused)
+        return {} if is_refused and n_known else None
     return status if isinstance(status, dict) else {}
 
 
