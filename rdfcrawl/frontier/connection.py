@@ -232,7 +232,7 @@ async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
     await frontier.clear()
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     logs = paths.quads, paths.provenance, paths.links, paths.decisions
-    for folder in (*logs, paths.warc, paths.epochs):
+    for folder in (*logs, paths.results, paths.warc, paths.epochs):
         if folder.exists():
             aside = paths.root / f"before-{stamp}" / folder.name
             aside.parent.mkdir(parents=True, exist_ok=True)

@@ -191,8 +191,11 @@ def print_summary(
     paths, store = crawl.paths, crawl.stores.uri
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
+    from rdfcrawl.launch.result_tables import ResultSummary  # noqa: PLC0415 (at the end)
+
+    results = ResultSummary.read(paths.results)
     rows = {
-        "outcome": outcome,
+        "outcome": outcome + results.failed,
         "documents": f"{now.documents:,} on {counted(now.counts.hosts, 'host')}",
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
@@ -223,7 +226,7 @@ def print_summary(
     if hint := HINT if notes["missing"] else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
-        logger.info("%s: %s", outcome, one_line(now, None))
+        logger.info("%s: %s%s", outcome, one_line(now, None), results.failed)
     if json_lines():
         for name, value in rows.items():
             logger.info("%s: %s", name, value)
@@ -233,6 +236,7 @@ def print_summary(
     with suppress(OSError):  # the terminal may be closed
         for name, value in rows.items():
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
+        sys.stderr.writelines(f"{line}\n" for line in results.lines)
 
 
 _FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"

@@ -35,6 +35,7 @@ from rdfcrawl.pipelines.provenance import (
     same_content,
     status_of,
 )
+from rdfcrawl.pipelines.results import ResultLog
 from rdfcrawl.rdf.fingerprints import content_hash
 from rdfcrawl.stores.crawl_folder import KeptTime
 from rdfcrawl.uri.hosts import has_lookalike
@@ -69,6 +70,7 @@ class AccountPipeline(SegmentPipeline):
         self._same = SameContents(self._first_urls, spider.options.same_contents)
         self._n_refused = 0
         self._time: KeptTime | None = None  # until the crawl is joined
+        self._results: ResultLog
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -84,6 +86,10 @@ class AccountPipeline(SegmentPipeline):
         self._worker = replace(self._worker, run=session.run, spiders=names)
         self.open(self._worker.name)
         self.write_document(describe_worker(self._worker))
+        crawl = self._spider.options.crawl
+        self._results = ResultLog(
+            crawl.paths.results, self._worker.name, crawl.stores.segments
+        )
 
     async def flush(self) -> StoreFault | None:
         """Make all provenance durable, before visits are acknowledged.
@@ -113,7 +119,9 @@ class AccountPipeline(SegmentPipeline):
         self.write_document(quads)
         if document.facts is not NO_FACTS:
             self._same.note(document, quads)
-        self._count(document)
+        status = status_of(document)
+        self._results.note(document, status)
+        self._count(document, status)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1
         if document.reservations is not NOTHING:
@@ -130,11 +138,21 @@ class AccountPipeline(SegmentPipeline):
             self.write_document(found.quads)
             self._counts["document/same_content"] += found.n_documents
 
-    def _count(self, document: Document) -> None:
+    async def _sync(self) -> None:
+        await self._results.flush()
+        await super()._sync()
+
+    async def _end(self) -> None:
+        try:
+            await self._results.close()
+        finally:
+            await super()._end()
+
+    def _count(self, document: Document, status: Status) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
         response, reading = document.response, document.reading
         counts["document/seen"] += 1
-        counts[_STATUS_NAMES[status_of(document)]] += 1
+        counts[_STATUS_NAMES[status]] += 1
         if document.has_same_statements:
             counts["document/same"] += 1
         elif document.n_quads:
@@ -221,8 +239,8 @@ def withhold(document: Document) -> None:
 def _is_of_operator(document: Document) -> bool:
     """Return whether a document is a seed, not a redirect target."""
     record = document.record
-    is_seed = record.depth == 0 and not record.parent and not record.chain
-    return is_seed and not document.status and len(document.response.requested) <= 1
+    is_first = record.depth == 0 and not record.parent and not record.chain
+    return is_first and not document.status and len(document.response.requested) <= 1
 
 
 _HASH_OF_NOTHING: Final = content_hash(b"")

@@ -147,6 +147,7 @@ class CrawlPaths:
         quads: segments of documents.
         provenance: segments of provenance.
         links: segments of the log of links.
+        results: segments of the log of results, in a folder for each kind.
         warc: files of the web archive.
         spool: large bodies between fetch and parser.
         logs: of the processes of `scrapy workers`.
@@ -160,6 +161,7 @@ class CrawlPaths:
         self.provenance = root / "provenance"
         self.links = root / "links"
         self.decisions = root / "decisions"
+        self.results = root / "results"
         self.warc = root / "warc"
         self.spool = root / "spool"
         self.logs = root / "logs"

@@ -1,0 +1,121 @@
+"""Write the log of results: of seeds, and of the requests to hosts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.records import Document, Kind, Record
+from rdfcrawl.core.source_tasks import SourceTask
+from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.stores.log.results import (
+    HOSTS,
+    MAX_CHARS,
+    SEEDS,
+    SeedResult,
+    host_line,
+    seed_line,
+)
+from rdfcrawl.stores.nquads import recover
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
+from rdfcrawl.uri import PolitenessKey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl.pipelines.provenance import Status
+
+_name_of: Final = PolitenessKey().of
+
+
+class ResultLog:
+    """The results of one worker; a document costs one addition until the next flush.
+
+    Args:
+        root: folder of the results of a crawl.
+        worker: name of the worker.
+        limits: of each segment.
+    """
+
+    def __init__(self, root: Path, worker: str, limits: SegmentLimits) -> None:
+        for kind in (SEEDS, HOSTS):
+            (root / kind).mkdir(parents=True, exist_ok=True)
+            recover(root / kind)
+        self._seeds = QuadSegments(root / SEEDS, worker, limits, form="txt")
+        self._hosts = QuadSegments(root / HOSTS, worker, limits, form="txt")
+        self._seed_results: dict[tuple[str, int], SeedResult] = {}
+        # documents and statements by host and result
+        self._sums: defaultdict[tuple[str, str], list[int]] = defaultdict(
+            lambda: [0, 0]
+        )
+
+    def note(self, document: Document, status: Status) -> None:
+        """Add the result of a document.
+
+        Several documents of one response of a seed are one result.
+        """
+        record = document.record
+        result = str(document.status or _reason(document) or status.lower())
+        if "://" in record.url:  # else it is a line of a file of seeds
+            sums = self._sums[_name_of(record.url), result]
+            # Several documents in one response are one request.
+            sums[0] += bool(document.response.requested) or not document.status
+            sums[1] += 0 if document.has_same_statements else document.n_quads
+        if not record.depth and not record.parent and is_seed(record):
+            self._note_seed(document, status)
+
+    def _note_seed(self, document: Document, status: Status) -> None:
+        record, fault = document.record, next(iter(document.faults), None)
+        url = (record.chain[0] if record.chain else record.url)[:MAX_CHARS]
+        version_ms = document.response.started_ms
+        result = SeedResult(
+            url=url,
+            version_ms=version_ms,
+            status=status,
+            http_status=document.status,
+            n_statements=document.n_quads,
+            n_links=document.n_links + document.n_follow_ups,
+            reason=str(fault.reason) if fault else "",
+            detail=fault.detail[:MAX_CHARS] if fault else "",
+        )
+        if known := self._seed_results.get((url, version_ms)):
+            base = result if document.response.requested else known
+            result = replace(
+                base,
+                n_statements=known.n_statements + result.n_statements,
+                n_links=known.n_links + result.n_links,
+            )
+        self._seed_results[url, version_ms] = result
+
+    async def flush(self) -> None:
+        """Write the results since the last flush; those of seeds are durable."""
+        self._write()
+        await asyncio.gather(self._seeds.flush(), self._hosts.flush(sync=False))
+
+    async def close(self) -> None:
+        """Flush and close the log."""
+        self._write()
+        await asyncio.gather(self._seeds.close(), self._hosts.close())
+
+    def _write(self) -> None:
+        seeds, self._seed_results = self._seed_results, {}
+        if seeds:
+            self._seeds.write_document(b"".join(map(seed_line, seeds.values())))
+        if self._sums:
+            lines = [host_line(*key, *sums) for key, sums in self._sums.items()]
+            self._sums.clear()
+            self._hosts.write_document(b"".join(lines))
+
+
+def _reason(document: Document) -> str:
+    return str(document.faults[0].reason) if document.faults else ""
+
+
+def is_seed(record: Record) -> bool:
+    """Return whether a record without a parent is a seed: named by the operator."""
+    if isinstance(record.task, SourceTask):
+        return record.task.is_named
+    is_page = record.task is None or isinstance(record.task, RefreshedPage)
+    return is_page and record.kind is not Kind.REQUEST
