@@ -61,6 +61,9 @@ def _lines(found: SiteLook) -> Iterator[str]:
     for each in found.samples:
         statements = counted(each.statements, "statement")
         yield f"read        {each.url} ({each.result}): {statements}"
+    if found.reservations:
+        names = ", ".join(f"{x} {n:,}" for x, n in found.reservations.items())
+        yield f"reserved    {names}"
     for name in ("formats", "classes", "properties"):
         numbers: Mapping[str, int] = getattr(found, name)
         if numbers:

@@ -98,6 +98,16 @@ def test_services_are_found_that_nothing_names() -> None:
             assert door["command"].endswith(f"={url}")
 
 
+def test_reservations_are_shown(loopback: Loopback) -> None:
+    """If a page reserves uses of its content, then the look has its directives."""
+    headers = {"X-Robots-Tag": "noai", "TDM-Reservation": "1"}
+    page = loopback.response(b"<urn:x:s> <urn:x:p> 1 .", **headers)
+    code, output = look(loopback({"/": page}).url("/"))
+    assert code == 1
+    assert "(200, tdm_reserved): 0 statements\n" in output
+    assert "\nreserved    noai 1, reserved 1\n" in output
+
+
 def test_a_host_that_leads_elsewhere_is_named(loopback: Loopback) -> None:
     """If the front page redirects to another host, then the target is shown."""
     site = loopback({"/": loopback.redirect("http://127.20.76.9:1/x")})

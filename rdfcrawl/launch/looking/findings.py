@@ -75,7 +75,7 @@ class ReadPage:
 
     Attributes:
         url: of the page.
-        result: HTTP status with the target of a redirect, or the first fault.
+        result: HTTP status, with the target of a redirect or the first fault.
         statements: number of statements in it.
     """
 
@@ -93,6 +93,7 @@ class SiteLook:
         requests: that it took.
         delay_secs: time between two requests.
         robots: HTTP status of robots.txt, or why it has none.
+        reservations: documents by directive of their publisher.
         doors: to its data, the least intrusive first.
         classes: instances in the samples, by IRI of the class.
         properties: statements in the samples, by IRI of the property.
@@ -104,6 +105,7 @@ class SiteLook:
     requests: int
     delay_secs: float
     robots: str
+    reservations: Mapping[str, int]
     doors: Sequence[SiteDoor]
     classes: Mapping[str, int]
     properties: Mapping[str, int]
@@ -122,6 +124,7 @@ def read_look(
     n_requests: int,
     delay_secs: float,
     formats: Mapping[str, int],
+    reservations: Mapping[str, int],
     guesses: AbstractSet[str],
 ) -> SiteLook:
     """Return the findings of a look.
@@ -132,6 +135,7 @@ def read_look(
         n_requests: number of requests.
         delay_secs: time between two requests to the host.
         formats: documents by format, and statements of pages by extractor.
+        reservations: documents by directive of their publisher.
         guesses: URLs of sources that nothing on the site names.
     """
     scope = SiteScope(host_of(url))
@@ -148,6 +152,7 @@ def read_look(
         requests=n_requests,
         delay_secs=delay_secs,
         robots=_robots(fetches.fetches),
+        reservations=reservations,
         doors=sorted(
             _doors(fetches, url, n_listed, delay_secs, guesses),
             key=lambda each: _RANKS.index(each.kind),
@@ -169,11 +174,14 @@ def _robots(fetches: Sequence[SiteFetch]) -> str:
 
 
 def _result(fetch: SiteFetch) -> str:
-    """Return the HTTP status with the target of a redirect, or the first fault."""
+    """Return the HTTP status, with the target of a redirect or the first fault."""
+    reason = next(iter(fetch.reasons), "")
     if not fetch.http_status:
-        return next(iter(fetch.reasons), "not requested")
-    target = fetch.facts.get(f"{RC}location")
-    return f"{fetch.http_status}, to {target}" if target else str(fetch.http_status)
+        return reason or "not requested"
+    if target := fetch.facts.get(f"{RC}location"):
+        return f"{fetch.http_status}, to {target}"
+    is_explained = not reason or fetch.http_status >= 400
+    return f"{fetch.http_status}" if is_explained else f"{fetch.http_status}, {reason}"
 
 
 def _is_evidence(fetch: SiteFetch, guesses: AbstractSet[str]) -> bool:

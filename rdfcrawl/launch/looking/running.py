@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -12,6 +13,7 @@ from rdfcrawl.launch.private_crawls import run_private_crawl
 if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
 
 _MOST_SECS: Final = 30
 _MOST_BYTES: Final = 1024 * 1024  # of a dump
@@ -23,7 +25,9 @@ _SETTINGS: Final = {
     "VISIT_MAX_DOCUMENTS": 1,  # each choice knows the results of those before
 }
 _REFUSED: Final = 2  # exit code of a crawl
-_FORMATS: Final = ("document/format/", "document/extractor/")  # statistics
+# Prefixes of statistics.
+_FORMATS: Final = ("document/format/", "document/extractor/")
+_RESERVATIONS: Final = ("robots_tag/", "tdm/", "content_signal/")
 _ARGUMENTS: Final = {
     "scope": "host",
     "harvest": "all",
@@ -58,17 +62,22 @@ def look(
     spider, stats = cast("LookSpider", crawler.spider), crawler.stats
     if code == _REFUSED or stats is None:
         raise OSError("the site was not read")
-    formats = {
-        name.removeprefix(prefix): int(number)
-        for prefix in _FORMATS
-        for name, number in stats.get_stats().items()
-        if name.startswith(prefix)
-    }
     return read_look(
         folder / LookSpider.name,
         url,
         n_requests=int(stats.get_value("http/requests", 0)),
         delay_secs=spider.delay_secs,
-        formats=formats,
+        formats=_counts(stats, _FORMATS),
+        reservations=_counts(stats, _RESERVATIONS),
         guesses=spider.guesses,
     )
+
+
+def _counts(stats: StatsCollector, prefixes: Iterable[str]) -> dict[str, int]:
+    """Return the statistics with some prefixes, without these."""
+    return {
+        name.removeprefix(prefix): int(number)
+        for prefix in prefixes
+        for name, number in stats.get_stats().items()
+        if name.startswith(prefix)
+    }
