@@ -113,7 +113,7 @@ class SiteHistories:
             copied=since_ms / DAY_MS,
             n_open=int(bool(claims)),
             claimed_at=claims[0] / DAY_MS if claims else 0.0,
-            watched=self.now - facts.fetches[0].started_ms / DAY_MS,
+            watched=max(self.now - facts.fetches[0].started_ms / DAY_MS, 0.0),
         )
         return (facts.dated_by if is_dated(facts) else None), history
 

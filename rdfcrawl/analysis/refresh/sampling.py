@@ -9,7 +9,7 @@ Source: J.-M. Cornuet et al., "Adaptive multiple importance sampling" (2012).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import exp, log, log1p, sqrt
+from math import exp, inf, log, log1p, sqrt
 from operator import mul
 from random import Random
 from typing import Final
@@ -69,6 +69,8 @@ def _weights(values: Sequence[float], drawn: Sequence[float]) -> list[float]:
     """Return the weights of points: how much rarer they were drawn than they are."""
     logs = [x - log(y + _TINY) for x, y in zip(values, drawn, strict=True)]
     most = max(logs)
+    if most == -inf:  # the density is 0 at all of them
+        return [1.0] * len(logs)
     return [exp(each - most) for each in logs]
 
 

@@ -173,7 +173,7 @@ class TrustCount:
         if claimed.number:
             begin_ms = claimed.first_end_ms
             unclaimed = unclaimed.since(begin_ms)
-            page_time = self.n_pages * (now_ms - begin_ms)
+            page_time = self.n_pages * max(now_ms - begin_ms, 0)
             weight = max(page_time / max(unclaimed.length_ms, 1), 1.0)
         missed = weight * unclaimed.n_changed
         precision = (found + 1) / (claimed.number + 2)
@@ -182,7 +182,9 @@ class TrustCount:
         false_rate = n_false / (page_time + 1 / UNSTATED_RATE)
         mean_ms = claimed.length_ms / max(claimed.number, 1)
         by_chance = -expm1(-false_rate * mean_ms)
-        detection = max(recall - by_chance, 0.0) / (1 - by_chance)
+        detection = 0.0  # by_chance is 1 if an interval has many false claims
+        if recall > by_chance:
+            detection = (recall - by_chance) / (1 - by_chance)
         return LastmodTrust(precision, recall, min(detection, _SUREST), false_rate)
 
 
