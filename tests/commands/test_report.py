@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
@@ -22,7 +25,6 @@ from tests.support.url_events import (
 )
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
 DAY_MS = 86_400_000
@@ -187,3 +189,24 @@ def test_missing_reports_are_explained(tmp_path: Path) -> None:
         done = report(folder, *words)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_report_that_was_killed_is_made_again(tmp_path: Path) -> None:
+    """If `kill -9` ends a report while it writes, then the next one is complete."""
+    root = tmp_path / "one"
+    write_events(root, events())
+    assert report(tmp_path).returncode == 0
+    page = root / "report" / "report.html"
+    before, made = rows_of(page.with_name("sizes.csv")), page.stat().st_mtime_ns
+    write_events(root, [UrlFetched(f"{OTHER}/new", T0 + 2 * DAY_MS)], "x")
+    words = "-m", "rdfcrawl", "report", f"-sCRAWL_DIR={tmp_path}"
+    with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE) as process:
+        while process.poll() is None and page.stat().st_mtime_ns == made:
+            time.sleep(0.0005)
+        process.kill()
+    assert report(tmp_path).returncode == 0
+    after = rows_of(page.with_name("sizes.csv"))
+    assert (before["all"]["seen"], after["all"]["seen"]) == ("4", "5")
+    assert json.loads(page.with_suffix(".json").read_text())["sections"]
+    leftovers = [path for path in page.parent.iterdir() if "draft" in path.name]
+    assert not leftovers

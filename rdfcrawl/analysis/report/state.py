@@ -24,6 +24,7 @@ _SOURCES: Final = (
     *("epochs", "followers", "refresh", "verified"),
 )
 _DERIVED: Final = "urldb/urldb.json", "ranks/ranks.bin"
+_LOCK: Final = ".lock"
 _NAME: Final = ".state"
 _HOUR_MS: Final = 3_600_000
 _VALID_SECS: Final = 3600
@@ -43,7 +44,7 @@ class ReportState:
     def __init__(self, root: Path, folder: Path, *scope: object) -> None:
         self._root, self._folder = root, folder
         sources = [list(_files_in(root / name)) for name in _SOURCES]
-        self._begin = __version__, scope, sources
+        self._begin = __version__, root.name, scope, sources
         self._now_ms = now_ms()
 
     @property
@@ -61,7 +62,7 @@ class ReportState:
         return self._folder / names[0] if is_current else None
 
     def keep(self, written: Iterable[Path]) -> None:
-        """Note the state of a new report.
+        """Note the state of a new report; remove tables that only the last one had.
 
         Args:
             written: its files, the page first.
@@ -70,8 +71,18 @@ class ReportState:
             OSError: the disk is full.
         """
         names = [path.name for path in written]
+        for name in self._kept_names() - set(names):
+            (self._folder / name).unlink(missing_ok=True)
         with replacing_file(self._folder / _NAME) as file:
             file.write("\n".join([self._digest(names), str(self._now_ms), *names]))
+
+    def _kept_names(self) -> set[str]:
+        """Return the names of the tables of the last report."""
+        try:
+            _, _, *names = (self._folder / _NAME).read_text().split("\n")
+        except (OSError, ValueError):
+            return set()
+        return {x for x in names if x.endswith(".csv") and x == Path(x).name}
 
     def _digest(self, names: Iterable[str]) -> str:
         derived = [self._root / name for name in _DERIVED]
@@ -83,8 +94,10 @@ class ReportState:
 def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
     if folder.is_dir():
         with os.scandir(folder) as entries:
-            names = sorted(each.name for each in entries if ".lock" not in each.name)
+            names = sorted(each.name for each in entries)
         for name in names:
+            if name.endswith(_LOCK):
+                continue
             yield name, _state_of(folder / name)
 
 
