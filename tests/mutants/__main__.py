@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.mutants.copies import copied, replace
 from tests.mutants.modules import TESTS
+from tests.mutants.nursery import MOST_BYTES
 from tests.mutants.threats import MUTANTS
 from tests.mutants.trying import changed_mutants, mutants_of, try_mutants
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
 
 FAILED: Final = 1  # exit code of pytest; others are its own errors
-MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 MOST_SECS: Final = 120.0  # with a defence taken out: some tests never end then
 NO_END: Final = "no end after"
 ALL_SECS: Final = 1800.0  # of all tests with the unchanged code
@@ -51,10 +51,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.changed is not None:
         mutants = changed_mutants(given.changed)
-        # A full run decides whether tests pass with the unchanged code.
-        if not mutants:
-            return 0
-        return 1 if try_mutants(mutants, secs=given.secs) == 1 else 0
+        return try_mutants(mutants, secs=given.secs) if mutants else 0
     paths = [path for path in TESTS if (given.derived or "") in path]
     if given.derived is not None:
         return try_mutants(mutants_of(paths), secs=given.secs)
@@ -126,7 +123,7 @@ def run(tree: Path, *tests: str, secs: float = MOST_SECS) -> Outcome:
     """Run tests in a tree."""
     options = ("-q", "-p", "no:cacheprovider", "-m", "not soak")
     # A defence that limits memory or time may be off now.
-    bounds = "prlimit", f"--as={MOST_BYTES}"
+    bounds = "prlimit", f"--data={MOST_BYTES}"
     words = [*bounds, sys.executable, "-m", "pytest", *options, *tests]
     with subprocess.Popen(
         words,

@@ -8,12 +8,13 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-_MOST_BYTES: Final = 6 * 2**30  # of address space of each process
+MOST_BYTES: Final = 6 * 2**30
+"""Memory that each process may write to. Browsers reserve more addresses than this."""
+_END_SECS: Final = 10.0  # of processes whose parent has ended
 _REMEMBERED: Final = 8  # tests that noticed the last mutants
 _SLOW_FIXTURES: Final = {"commands", "dump", "redis", "sandbox", "served"}
 _OPTIONS: Final = (
@@ -211,7 +214,7 @@ def _is_slow(item: pytest.Item) -> bool:
 def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
     """Call a function in a fork; end all that it has started."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+    with _scratch() as scratch:
         out, result = os.pipe()
         pid = os.fork()
         if not pid:
@@ -226,6 +229,20 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
     return MutantRun(number != "0", failed, took, code is None, skipped == "1")
 
 
+@contextmanager
+def _scratch() -> Iterator[str]:
+    """Return a temporary folder; remove it once no process writes to it any more.
+
+    Crawls end soon after the process that started them, in sessions of their own.
+    """
+    folder = tempfile.mkdtemp(prefix="mutant-")
+    yield folder
+    deadline = time.monotonic() + _END_SECS
+    while Path(folder).exists() and time.monotonic() < deadline:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.02)
+
+
 def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:
     """Call a function in this process, and end it."""
     code = 3
@@ -238,7 +255,7 @@ def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) ->
         if not os.environ.get("MUTANTS_LOUD"):
             os.dup2(null, 1)
             os.dup2(null, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
         os.environ["TMPDIR"] = scratch
         tempfile.tempdir = None
         child(result)

@@ -28,6 +28,7 @@ _LEAST_SECS: Final = 20.0  # of the tests of one mutant
 _FACTOR: Final = 2.5  # of their time with the unchanged code
 _FRESH_SECS: Final = 120.0  # of tests that are started once more, by themselves
 _AT_ONCE: Final = 2
+_TRIES: Final = 2  # of the unchanged code, as other processes may disturb the first
 _ADVICE: Final = (
     "\nNo test fails without these parts. Write one that does, or enter the name in"
     " tests/mutants/equivalent.py with its reason. To try it again: python -m"
@@ -150,28 +151,31 @@ class _Trial:
     ) -> None:
         """Try mutants by a process that has collected their tests."""
         end_with_parent()
-        allowed = min(2 * _FRESH_SECS, self._left_secs())
+        allowed = most = min(2 * _FRESH_SECS, self._left_secs())
+        passes, n_left = False, _TRIES
 
         def changes() -> Iterator[SourceChange]:
             first = mutants[0].path
-            yield SourceChange(first, (tree / first).read_text(encoding="utf-8"))
+            while n_left and not passes:
+                yield SourceChange(first, (tree / first).read_text(encoding="utf-8"))
             for mutant in mutants:
-                if allowed and self._left_secs() > 0:
+                if passes and self._left_secs() > 0:
                     yield SourceChange(mutant.path, mutant.text, mutant.name)
 
         def report(change: SourceChange, ended: MutantRun) -> float:
-            nonlocal allowed
+            nonlocal allowed, passes, n_left
             if not change.name:
-                secs = max(_LEAST_SECS, _FACTOR * ended.secs)
-                allowed = 0 if ended.is_failure else secs
-            self._told.put((change, ended))
+                passes, n_left = not ended.is_failure, n_left - 1
+                allowed = max(_LEAST_SECS, _FACTOR * ended.secs) if passes else most
+            if change.name or passes or not n_left:
+                self._told.put((change, ended))
             return min(allowed, max(self._left_secs(), 0.0))
 
         if not mutants:
             self._told.put(None)
             return
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
+        if not os.environ.get("MUTANTS_LOUD"):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         try:
             nursery(tree, tests, changes(), report, secs=allowed)
         finally:
