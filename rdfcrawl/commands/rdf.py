@@ -288,6 +288,7 @@ def report(inspection: InspectionReport) -> list[str]:
         rows += _reserved(outcome.reservations, inspection.withheld)
     rows += _links(inspection)
     rows += [("fault", _fault(fault)) for fault in faults]
+    rows += [("hint", text) for text in _hints(inspection, faults)]
     return [_row(name, value) for name, value in rows]
 
 
@@ -354,6 +355,29 @@ def _links(inspection: InspectionReport) -> Iterator[tuple[str, str]]:
         yield "link", f"{url} ({relation})" if relation else url
     if len(followed) > _SHOWN_LINKS:
         yield "link", f"… and {len(followed) - _SHOWN_LINKS} more"
+
+
+def _hints(inspection: InspectionReport, faults: list[Fault]) -> Iterator[str]:
+    """Yield why there are no statements or links, and what to type."""
+    from rdfcrawl.launch.empty_advice import advice_for_document
+    from rdfcrawl.rdf.html.empty_pages import EmptyPage
+
+    outcome, status = inspection.outcome, inspection.document.status
+    if outcome is None or not outcome.n_quads:
+        why = [inspection.why_empty, *(str(fault.reason) for fault in faults)]
+        if status in (401, 407):
+            why = [EmptyPage.LOGIN]
+        advice = filter(None, map(advice_for_document, why))
+        yield from list(advice)[:1]
+    if inspection.n_hyperlinks:
+        n = counted(inspection.n_hyperlinks, "hyperlink is", "hyperlinks are")
+        yield (
+            f"{n} not followed: --follow abox,hyperlink shows them, and in a crawl"
+            " -a follow=abox,hyperlink -a scope=host follows them"
+        )
+    elif inspection.n_unfollowed:
+        n = counted(inspection.n_unfollowed, "other IRI is", "other IRIs are")
+        yield f"{n} not followed: --follow all shows them, -a follow=all crawls them"
 
 
 def _fault(fault: Fault) -> str:

@@ -191,7 +191,8 @@ def print_summary(
     paths, store = crawl.paths, crawl.stores.uri
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
-    from rdfcrawl.launch.result_tables import ResultSummary  # noqa: PLC0415 (at the end)
+    from rdfcrawl.launch.empty_advice import LOOK  # noqa: PLC0415 (at the end)
+    from rdfcrawl.launch.result_tables import ResultSummary  # noqa: PLC0415 (same)
 
     results = ResultSummary.read(paths.results)
     rows = {
@@ -222,7 +223,16 @@ def print_summary(
     }
     for name in [name for name, value in is_there.items() if not value]:
         del rows[name]
-    hint = _hint(now, paths, own, member, left=left, done=done, outcome=outcome)
+    hint = _hint(
+        now,
+        paths,
+        own,
+        member,
+        why_empty=results.why_empty or LOOK,
+        left=left,
+        done=done,
+        outcome=outcome,
+    )
     if hint := HINT if notes["missing"] else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
@@ -240,10 +250,6 @@ def print_summary(
 
 
 _FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
-_NO_STATEMENTS: Final = (
-    "no statements were found: `look SITE` shows the ways to the data of a site, and"
-    " `rdf URL` how a document is read"
-)
 
 
 def _hint(  # keyword arguments of a single caller
@@ -252,6 +258,7 @@ def _hint(  # keyword arguments of a single caller
     own: OwnFaults,
     member: CrawlMember,
     *,
+    why_empty: str,
     left: int,
     done: int,
     outcome: str,
@@ -281,7 +288,7 @@ def _hint(  # keyword arguments of a single caller
             n_hyperlinks > (now.quads and now.figures.get("link/offered", 0)),
             f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
         ),
-        (not now.quads, _NO_STATEMENTS),
+        (not now.quads, f"no statements were found: {why_empty}"),
     )
     return next((text for holds, text in hints if holds), "")
 

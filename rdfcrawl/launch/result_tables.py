@@ -12,6 +12,7 @@ from typing import Final
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import safe_text
 from rdfcrawl.core.messages import counted
+from rdfcrawl.launch.empty_advice import advice_for_seeds
 from rdfcrawl.monitor.operating.tables import table as table_lines
 from rdfcrawl.stores.log.result_table import ResultTable, SeedCounts, log_bytes
 from rdfcrawl.stores.log.results import HOSTS, SEEDS, HostResults, SeedResult
@@ -30,11 +31,13 @@ class ResultSummary:
 
     Attributes:
         seeds: number of seeds with a result, and of failed ones.
+        why_empty: why seeds have no statements, and what to type.
         lines: a table of the seeds if there are several or one failed, and a table of
             the hosts with requests that failed if there are several hosts.
     """
 
     seeds: SeedCounts = _NO_SEEDS
+    why_empty: str = ""
     lines: list[str] = field(default_factory=list)
 
     @classmethod
@@ -48,10 +51,11 @@ class ResultSummary:
             kinds = [x for x in (SEEDS, HOSTS) if log_bytes(root / x) < _MOST_LOG_BYTES]
             with ResultTable.opened(root, *kinds) as table:
                 counts = table.counts()
+                why_empty = advice_for_seeds(table.empty_reasons())
                 lines = [*_first_seeds(table, counts), *_first_hosts(table)]
         except (OSError, sqlite3.Error) as error:
             return cls(lines=[f"results: {error}"])
-        return cls(seeds=counts, lines=lines)
+        return cls(seeds=counts, why_empty=safe_text(why_empty), lines=lines)
 
     @property
     def failed(self) -> str:

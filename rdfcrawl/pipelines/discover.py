@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 
-_find_hyperlinks = re.compile(rb"<a\s[^<>]*href", re.IGNORECASE).findall
-_SEEN_BYTES = 256 * 1024  # of a seed
 _MOST_LINKS_HELD = 8_000  # fits the processor's cache
 
 
@@ -141,7 +138,12 @@ class DiscoverPipeline:
     def _note_hyperlinks(self, document: Document) -> None:
         """Count the hyperlinks of a seed of which no link is followed."""
         if document.reading.format is HTML:
-            n_links = len(_find_hyperlinks(head_of(document.response, _SEEN_BYTES)))
+            from rdfcrawl.rdf.html.empty_pages import (  # noqa: PLC0415 (few documents)
+                SEEN_BYTES,
+                count_hyperlinks,
+            )
+
+            n_links = count_hyperlinks(head_of(document.response, SEEN_BYTES))
             self._stats.inc_value("link/hyperlinks_of_seeds", n_links)
 
     def _note_fetch(self, document: Document) -> None:

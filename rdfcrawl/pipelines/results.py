@@ -7,6 +7,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.content import head_of
+from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import RefreshedPage
@@ -77,7 +79,7 @@ class ResultLog:
             http_status=document.status,
             n_statements=document.n_quads,
             n_links=document.n_links + document.n_follow_ups,
-            reason=str(fault.reason) if fault else "",
+            reason=str(fault.reason) if fault else _why_empty(document),
             detail=fault.detail[:MAX_CHARS] if fault else "",
         )
         if known := self._seed_results.get((url, version_ms)):
@@ -111,6 +113,19 @@ class ResultLog:
 
 def _reason(document: Document) -> str:
     return str(document.faults[0].reason) if document.faults else ""
+
+
+def _why_empty(document: Document) -> str:
+    """Return why a page without statements and faults has none; empty for others."""
+    is_empty = not document.n_quads and not document.has_same_statements
+    if not is_empty or document.reading.format is not HTML:
+        return ""
+    from rdfcrawl.rdf.html.empty_pages import (  # noqa: PLC0415 (few documents)
+        SEEN_BYTES,
+        classify_empty,
+    )
+
+    return str(classify_empty(head_of(document.response, SEEN_BYTES)))
 
 
 def is_seed(record: Record) -> bool:

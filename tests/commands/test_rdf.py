@@ -102,6 +102,31 @@ def test_page_without_annotation_is_reported(rdf: RunRdf, server: RawServer) -> 
     assert done.stdout == ""
 
 
+def test_reason_and_remedy_of_no_statements(rdf: RunRdf, tmp_path: Path) -> None:
+    """If a document has no statements or links, then a hint says why and what to type."""
+    files = {
+        "app.html": (b"<script src=a.js></script>", "scripts fill: a browser renders"),
+        "login.html": (b"<input name=p type='password'>", "behind a login"),
+        "plain.html": (b"<p>nothing", "without annotation: `look SITE`"),
+        "some.txt": (b"words", "in no known format: --media-type TYPE"),
+        "links.html": (
+            b"<a href=/x>x</a>",
+            "1 hyperlink is not followed: --follow abox",
+        ),
+        "classes.ttl": (
+            b"<#a> a <http://a.example/C> .",
+            "are not followed: --follow all",
+        ),
+    }
+    for name, (content, hint) in files.items():
+        (tmp_path / name).write_bytes(content)
+        done = rdf(tmp_path / name)
+        hints = [x for x in done.stderr.splitlines() if x.startswith("hint ")]
+        assert any(hint in x for x in hints), done.stderr
+    done = rdf(tmp_path / "links.html", "--follow", "abox,hyperlink")
+    assert "not followed" not in done.stderr
+
+
 def test_robots_are_obeyed_by_default(rdf: RunRdf, server: RawServer) -> None:
     """If robots.txt forbids a document, then it is not read, except by a setting."""
     done = rdf(server.url("/secret"))

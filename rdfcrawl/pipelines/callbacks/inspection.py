@@ -11,13 +11,18 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.content import body_of
+from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import GUARDED, ConfigError, NeedsSandbox, Reason
-from rdfcrawl.core.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, Relation
+from rdfcrawl.core.formats import HTML, N_QUADS, N_TRIPLES, TRIG, TURTLE, Relation
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import Obedience, ReservationPolicy, read_headers
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.html.empty_pages import (
+    SEEN_BYTES,
+    classify_empty,
+    count_hyperlinks,
+)
 from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 from rdfcrawl.uri.parse import scheme_of
@@ -67,6 +72,10 @@ class InspectionReport:
     followed: frozenset[str] = frozenset()
     # why a crawl would not store the statements
     withheld: Reason | None = None
+    n_hyperlinks: int = 0  # of a page, if they would not be followed
+    # IRIs in statements that `follow=all` would follow, if nothing else is followed
+    n_unfollowed: int = 0
+    why_empty: str = ""  # an `EmptyPage`: a page that was read has no statements
 
 
 async def inspect(
@@ -95,12 +104,15 @@ async def inspect(
             return InspectionReport(document=document)
         job = _job(request, document)
         found: set[bytes] = set()
+        every: set[bytes] = set()
         own = request.fetchers.keys() & {scheme_of(document.record.url)}
         follow = with_own(request.follow, frozenset(own))
 
         def keep(chunk: bytes) -> None:
             write(chunk)
             found.update(follow.scan(chunk))
+            if not found:
+                every.update(_FOLLOW_ALL.scan(chunk))
 
         outcome = None
         if document.response.n_bytes <= request.fetch.spool_bytes:
@@ -108,16 +120,37 @@ async def inspect(
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, request, web)
         found |= follow.choose(outcome.links)
+        n_hyperlinks, why_empty = _page_facts(request, document, outcome)
     policy = request.reservation_policy
     wants_nofollow = Relation.NOFOLLOW in follow.relations
     if outcome.reservations.forbids_following(policy, wants_nofollow=wants_nofollow):
         found.clear()
+    own_urls = {job.url, job.page_url}
+    followed = _requestable(found, document.record.url) - own_urls
+    others = _requestable(every, document.record.url) - own_urls
     return InspectionReport(
         document=document,
         outcome=outcome,
-        followed=_requestable(found, document.record.url) - {job.url, job.page_url},
+        followed=followed,
         withheld=outcome.reservations.withholds(policy),
+        n_hyperlinks=n_hyperlinks,
+        n_unfollowed=0 if followed else len(others),
+        why_empty=why_empty,
     )
+
+
+_FOLLOW_ALL: Final = LinkPolicy.parse("all")
+
+
+def _page_facts(
+    request: InspectionRequest, document: Document, outcome: ExtractOutcome
+) -> tuple[int, str]:
+    """Return the number of hyperlinks not followed, and why there are no statements."""
+    if outcome.format is not HTML:
+        return 0, ""
+    head = head_of(document.response, SEEN_BYTES)
+    n_hyperlinks = 0 if request.follow.wants_hyperlinks else count_hyperlinks(head)
+    return n_hyperlinks, "" if outcome.n_quads else str(classify_empty(head))
 
 
 def _read_here(

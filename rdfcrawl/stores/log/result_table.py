@@ -56,6 +56,22 @@ ORDER BY sum(n_documents * NOT {_GOOD}) * 1.0 / n DESC, n DESC, name
 """  # noqa: S608  (constants)
 
 
+_EMPTY: Final = """
+SELECT CASE WHEN http_status IN (401, 407) THEN 'needs_login' ELSE reason END AS why,
+    count(*), min(url) FROM seed WHERE n_statements = 0 AND reason <> ''
+GROUP BY why ORDER BY count(*) DESC, why
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySeeds:
+    """Seeds without statements for one reason: a fault, or an `EmptyPage`."""
+
+    reason: str
+    n_seeds: int
+    example: str  # URL of one of them
+
+
 @dataclass(frozen=True, slots=True)
 class SeedCounts:
     """Number of seeds with a result, and of those that failed."""
@@ -110,6 +126,10 @@ class ResultTable:
         """Return the number of seeds and of failed ones."""
         query = f"SELECT count(*), coalesce(sum({_FAILED}), 0) FROM seed"  # noqa: S608
         return SeedCounts(*self._connection.execute(query).fetchone())
+
+    def empty_reasons(self) -> list[EmptySeeds]:
+        """Return why seeds have no statements, the most frequent reason first."""
+        return [EmptySeeds(*row) for row in self._connection.execute(_EMPTY)]
 
     def n_hosts(self) -> int:
         """Return the number of hosts."""

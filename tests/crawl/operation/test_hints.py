@@ -45,4 +45,50 @@ def test_crawl_without_statements_names_the_commands_that_show_why(
     result = commands.crawl(arguments={"seeds": server.url("/")})
     hint = _HINT.search(result.stderr)
     assert hint, result.stderr
-    assert "no statements were found: `look SITE`" in hint[1]
+    assert "1 seed is a page without annotation: `look SITE`" in hint[1]
+
+
+_SCRIPTED = b"<html><script src=/app.js></script><div id=app></div>"
+
+
+def test_crawl_without_statements_says_why_for_its_seeds(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If seeds have no statements, then the hint has the reasons and the remedies."""
+    server = loopback(
+        {
+            "/robots.txt": loopback.response(b"User-agent: *\nDisallow: /no", "text/x"),
+            "/app": loopback.response(_SCRIPTED, "text/html"),
+            "/shop": loopback.response(_SCRIPTED, "text/html"),
+            "/no": loopback.response(_NOTHING, "text/html"),
+            "/closed": loopback.response(b"", "text/html", status="401 No"),
+            "/form": loopback.response(b"<input type=password>", "text/html"),
+        }
+    )
+    seeds = [server.url(path) for path in ("/app", "/shop", "/no")]
+    result = commands.crawl(seeds)
+    hint = _HINT.search(result.stderr)
+    assert hint, result.stderr
+    assert "2 seeds are pages that scripts fill: a browser renders them" in hint[1]
+    assert "1 seed is disallowed by robots.txt: `look SITE`" in hint[1]
+    result = commands.crawl([server.url("/closed"), server.url("/form")])
+    hint = _HINT.search(result.stderr)
+    assert hint, result.stderr
+    assert "2 seeds are behind a login: HTTPAUTH_USER" in hint[1]
+
+
+def test_crawl_of_other_files_names_their_formats(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If seeds are in no format of RDF, then the hint says so."""
+    server = loopback(
+        {
+            "/text": loopback.response(b"some words", "text/plain"),
+            "/picture": loopback.response(b"\x89PNG\r\n\x1a\n", "text/plain"),
+        }
+    )
+    result = commands.crawl([server.url("/text"), server.url("/picture")])
+    hint = _HINT.search(result.stderr)
+    assert hint, result.stderr
+    assert "1 seed is in no known format: `rdf URL`" in hint[1]
+    assert "1 seed is of a media type without RDF: `rdf URL`" in hint[1]
