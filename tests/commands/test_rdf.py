@@ -103,7 +103,7 @@ def test_page_without_annotation_is_reported(rdf: RunRdf, server: RawServer) -> 
 
 
 def test_reason_and_remedy_of_no_statements(rdf: RunRdf, tmp_path: Path) -> None:
-    """If a document has no statements or links, then a hint says why and what to type."""
+    """If there are no statements or links, then a hint says why and what to type."""
     files = {
         "app.html": (b"<script src=a.js></script>", "scripts fill: a browser renders"),
         "login.html": (b"<input name=p type='password'>", "behind a login"),
