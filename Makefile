@@ -16,7 +16,7 @@ endef
 
 PACKAGES = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-.PHONY: help demo demo-page test coverage lowest lint bench soak mutants earl pictures clean
+.PHONY: help demo demo-page test coverage lowest lint docs bench soak mutants earl pictures clean
 
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
@@ -25,6 +25,7 @@ help:
 	@echo "make coverage  run them and judge the share of branches they take"
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
+	@echo "make docs   write the documentation as a site to site/"
 	@echo "make pictures  take those of the live page anew"
 	@echo "make earl   write the reports of the public test suites again"
 	@echo "make mutants  take out each defence, and see its test fail"
@@ -78,6 +79,11 @@ lint: $(VENV)/installed-dev
 	$(VENV)/bin/codespell
 	$(RUN) tests.support.audit
 
+# `mkdocs serve` shows it while you write; `mike deploy 1.0 latest` keeps that of a release.
+docs: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --quiet
+	@echo "site/index.html: python -m http.server --directory site"
+
 bench: $(VENV)/installed-dev
 	$(RUN) tests.bench
 
@@ -97,7 +103,7 @@ mutants: $(VENV)/installed-dev
 	$(RUN) tests.mutants
 
 clean:
-	rm -rf $(VENV) $(LOWEST) demo crawl build *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf $(VENV) $(LOWEST) demo crawl build site *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

