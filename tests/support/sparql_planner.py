@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from threading import Thread
@@ -13,6 +15,7 @@ from typing import Self
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
     SparqlRequest,
@@ -39,6 +42,8 @@ class EndpointLimits:
         offset: of the largest OFFSET in a sorted query; beyond, an error (SR353).
         every: each nth query times out.
         outages: numbers of queries that time out.
+        refusals: numbers of queries that are refused.
+        counted: the number that the endpoint counts for some rows; None for no number.
         local_labels: blank nodes have other labels in each response.
         without: words of queries that are refused.
         breaks: words of queries whose connection is closed.
@@ -51,6 +56,8 @@ class EndpointLimits:
     offset: int = 0
     every: int = 0
     outages: range = range(0)
+    refusals: range = range(0)
+    counted: Callable[[int], int | None] | None = None
     local_labels: bool = False
     without: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
@@ -88,13 +95,17 @@ class CostlyEndpoint:
         if refused is not None:
             self.n_failed += 1
             return refused
-        return self.endpoint(request)
+        answer = self.endpoint(request)
+        if self.limits.counted is None or "COUNT(" not in query:
+            return answer
+        return _with_counts(answer, self.limits.counted)
 
     def _refuse(self, query: str) -> SparqlResponse | SparqlFailure | None:
         limits, number = self.limits, self.n_queries
         if any(word in query for word in limits.breaks):
             return SparqlFailure.BROKEN
-        if any(word in query for word in limits.without):
+        is_refused = number in limits.refusals
+        if is_refused or any(word in query for word in limits.without):
             return failed(400, "not supported")
         is_nth = limits.every and number % limits.every == 0
         if is_nth or number in limits.outages or self._is_costly(query):
@@ -126,6 +137,19 @@ class CostlyEndpoint:
             return 1
         assert isinstance(rows, ox.QuerySolutions)
         return sum(1 for _ in islice(rows, self.limits.cap))
+
+
+def _with_counts(
+    answer: SparqlResponse | SparqlFailure, counted: Callable[[int], int | None]
+) -> SparqlResponse | SparqlFailure:
+    if isinstance(answer, SparqlFailure) or "json" not in answer.media_type:
+        return answer
+    table = json.loads(answer.body.data or b"")
+    for row in table["results"]["bindings"]:
+        number = counted(int(row.pop("n")["value"]))
+        if number is not None:
+            row["n"] = {"type": "literal", "value": str(number)}
+    return replace(answer, body=ByteSource(json.dumps(table).encode()))
 
 
 def ideal_requests(lines: tuple[str, ...], limits: EndpointLimits) -> int:

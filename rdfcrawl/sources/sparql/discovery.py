@@ -35,7 +35,8 @@ _DATASETS_CHARS = 1_400  # of keys in one task
 _MAX_DATASETS = 40
 _MAX_UNORDERED = 100_000  # graphs of a list without paging
 _LEAST_SHARE = 16  # of the rows of a response that broke off, in the next one
-_SURE_ROWS = 50  # no endpoint cuts shorter lists
+_SURE_ROWS = 50  # shorter lists are cut only at a round number of rows
+_ROUND_ROWS = (10, 20, 25)
 
 
 def after_description(
@@ -195,7 +196,7 @@ def _after_unordered(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) 
     found = dict(islice(_iter_graphs(rows, out), _MAX_UNORDERED))
     names = sorted(found)
     n_names = len(names)
-    if task.most != UNKNOWN and n_names >= max(task.most, _SURE_ROWS):
+    if task.most != UNKNOWN and _may_be_cut(n_names, task.most):
         middle = names[n_names // 2]
         if is_safe(middle) and middle > task.after and middle != task.part.high:
             lower = replace(task.part, high=middle)
@@ -203,12 +204,19 @@ def _after_unordered(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) 
             out.follow(task, after=middle, most=n_names, fails=0)
             return
         out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_names, 'graph')}")
-    elif task.most == UNKNOWN and looks_cut(n_names):
+    elif task.most == UNKNOWN and (looks_cut(n_names) or n_names in _ROUND_ROWS):
         out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_names, 'graph')}")
     batch = _Batch(task, out)
     for name in names:
         batch.add(name, found[name])
     batch.flush()
+
+
+def _may_be_cut(n_names: int, most: int) -> bool:
+    """Return whether a list may be cut; `most` is the length of a longer list or 0."""
+    if most:
+        return n_names >= most
+    return n_names >= _SURE_ROWS or n_names in _ROUND_ROWS
 
 
 class _Batch:
@@ -258,11 +266,9 @@ class _Batch:
             _read_unknown(self._task, names, self._out)
         elif names:
             task = replace(self._task, step="whole", graphs=names, want=self._n_rows)
-            if len(names) == 1:
-                task = replace(task, part=SparqlPart(graph=names[0]))
-            else:
+            if len(names) > 1:
                 task = replace(task, sizes=tuple(self._sizes.values()))
-            self._out.follow(task)
+            self._out.follow(_of_graphs(task))
         self._sizes, self._n_rows, self._n_chars = {}, 0, 0
 
 
@@ -298,14 +304,37 @@ def after_whole(
     if task.want == UNKNOWN and len(task.graphs) > 1:
         _after_unknown(task, out, is_broken=is_broken)
         return
-    if not is_broken and n_rows >= task.want:
-        part = SparqlPart(graph=task.graphs[0])
+    part = SparqlPart(graph=task.graphs[0])
+    if not is_broken and n_rows >= task.want and not _is_miscounted(task, n_rows):
         out.check(replace(task, part=part), n_rows)
+        return
+    if not is_broken and n_rows >= task.want:
+        _read_miscounted(task, out)
         return
     least = task.limit // _LEAST_SHARE if is_broken else out.settings.min_rows
     cap = max(out.settings.min_rows, least, n_rows)
     less = replace(task, limit=min(task.limit, cap), most=n_rows, fails=0)
     apart(less, out, is_smaller=less.limit < task.limit)
+
+
+def _is_miscounted(task: SparqlTask, n_rows: int) -> bool:
+    """Return whether the count of complete graphs shows nothing about their rows.
+
+    A count that is too small is wrong, or the data have grown; one that is a common
+    limit may be of the rows that the endpoint reads at most.
+    """
+    if len(task.graphs) > 1:  # a sum of counts
+        return n_rows > 2 * task.want
+    return n_rows > task.want or looks_cut(n_rows)
+
+
+def _read_miscounted(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Read graphs by pages up to an empty one, whatever their counts."""
+    out.has_miscounted = out.n_rows > 2 * task.want
+    for name in task.graphs:
+        part = SparqlPart(graph=name)
+        one = replace(task, part=part, want=UNKNOWN, graphs=(), sizes=(), fails=0)
+        plan_part(one, out, may_be_whole=False)
 
 
 def fitting(task: SparqlTask) -> SparqlTask:
@@ -316,7 +345,7 @@ def fitting(task: SparqlTask) -> SparqlTask:
             break
         n_graphs, total = n_graphs + 1, total + size
     graphs, rest = task.graphs[:n_graphs], task.graphs[n_graphs:]
-    return replace(task, graphs=graphs, seen=rest, want=total)
+    return _of_graphs(replace(task, graphs=graphs, seen=rest, want=total))
 
 
 def without_rest(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
@@ -326,8 +355,17 @@ def without_rest(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     n_graphs = len(task.graphs)
     sizes = task.sizes[n_graphs:]
     rest = replace(task, graphs=task.seen, seen=(), sizes=sizes, want=sum(sizes))
-    out.follow(rest, fails=0)
+    out.follow(_of_graphs(rest), fails=0)
     return replace(task, seen=(), sizes=task.sizes[:n_graphs])
+
+
+def _of_graphs(task: SparqlTask) -> SparqlTask:
+    """Return a step `whole` whose part is its graph if it has only one.
+
+    The rows of one graph have no column for it.
+    """
+    graph = task.graphs[0] if len(task.graphs) == 1 else ""
+    return replace(task, part=SparqlPart(graph=graph))
 
 
 def apart(task: SparqlTask, out: SparqlOutcome, *, is_smaller: bool) -> None:

@@ -76,6 +76,8 @@ def _after_discovery(
     elif task.step == "probe" and failure is not SparqlFailure.REFUSED:
         # If a blank node is hard to find, there are few.
         discovery.begin(replace(task, naming="", variant=0, fails=0), out)
+    elif _is_part_of_list(task) and task.fails == 0:
+        out.follow(task, fails=1)
     elif _is_part_of_list(task):  # the FILTER is refused, or too slow
         out.follow(task, part=SparqlPart(), after="", most=UNKNOWN, fails=0)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
@@ -164,7 +166,10 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
     elif task.step == "page" and failure is SparqlFailure.REFUSED:
-        cut(task, task.after, out)
+        if task.order or not is_repeated(task):
+            cut(task, task.after, out)
+        else:  # other pages of this form are not refused
+            out.follow(task, fails=task.fails + 1)
     elif task.step == "page":
         is_order = failure is SparqlFailure.ORDER
         after_failed_page(task, out, is_order=is_order)

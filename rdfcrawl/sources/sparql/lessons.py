@@ -28,7 +28,7 @@ class EndpointLessons:
     n_refused: int = 0  # sorted pages that were refused since the last that succeeded
     n_least: int = 0  # those of them with a LIMIT that cannot be the cause
     hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
-    has_counts: bool = True  # COUNT is not refused
+    has_counts: bool = True  # COUNT is not refused, and not wrong
     has_values: bool = True  # the clause VALUES is not refused
     n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
     listing: int = 0  # variant of the query that listed graphs

@@ -45,6 +45,7 @@ class SparqlOutcome:
         n_rows: number of rows of a response with statements.
         is_broken: it ended early.
         n_graphs: number of graphs in the response to a step `whole` of several.
+        has_miscounted: the endpoint's counts are wrong.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class SparqlOutcome:
         lessons: EndpointLessons | None = None,
     ) -> None:
         self.settings, self.is_broken = settings, False
+        self.has_miscounted = False
         self.n_rows = self.n_graphs = 0
         self.lessons = lessons or EndpointLessons()
         self.log = FaultLog()
@@ -110,6 +112,8 @@ def learned(
     lessons: EndpointLessons, task: SparqlTask, out: SparqlOutcome
 ) -> EndpointLessons:
     """Return the lessons after a response."""
+    if out.has_miscounted:
+        lessons = replace(lessons, has_counts=False)
     is_read = not (out.retries or out.is_broken)
     if not is_read or task.step not in _TEACHING:
         return lessons

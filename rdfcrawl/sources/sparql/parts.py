@@ -13,7 +13,12 @@ from rdfcrawl.core.namespaces import RDF_TYPE
 from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
-from rdfcrawl.sources.sparql.hashes import after_hashes, can_hash, cut_by_hash
+from rdfcrawl.sources.sparql.hashes import (
+    after_hashes,
+    can_hash,
+    cut_by_hash,
+    uncut,
+)
 from rdfcrawl.sources.sparql.sizes import grown, is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
@@ -128,6 +133,8 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
         n_rows += 1
         last = cell.text
         n_found = read_count([row]) if task.variant != 1 else UNKNOWN
+        if n_found == 0:  # no group is empty
+            out.has_miscounted, n_found = True, UNKNOWN
         total += max(n_found, 0)
         if name == "o":
             part = replace(task.part, cls=last)
@@ -165,7 +172,11 @@ def _end_split(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
 def after_hash_table(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Read the parts that hashes make; split one that they cannot cut."""
     some = iter_logged(rows, out)
-    counts = ((row["k"].text, read_count([row])) for row in some if "k" in row)
+    counts = [(row["k"].text, read_count([row])) for row in some if "k" in row]
+    if any(n_rows <= 0 for _, n_rows in counts):  # no group is empty
+        out.has_miscounted = True
+        cut(replace(uncut(task), can_hash=False), "", out)
+        return
     for rest in after_hashes(task, counts, out):
         cut(replace(rest, can_hash=False), "", out)
 
@@ -197,7 +208,8 @@ def after_group(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
         return
     page = replace(task, step="page", seen=(), fails=0)
     out.follow(page, got=task.got + n_rows)
-    inner = replace(page, after="", got=0, want=n_rows)
+    want = UNKNOWN if looks_cut(n_rows) else n_rows
+    inner = replace(page, after="", got=0, want=want)
     if task.order == "s":
         inside = replace(part, subject=task.after, low="", high="")
         out.follow(inner, part=inside, order="o")
@@ -220,6 +232,9 @@ def cut(
     task: SparqlTask, after: str, out: SparqlOutcome, *, can_hash_parts: bool = False
 ) -> None:
     """Read the rows after a key in other partitions, since no smaller page helps."""
+    if not task.order:  # a hash would make the same page, which is not requested again
+        into_offset(replace(task, can_hash=False), "", out)
+        return
     rest = replace(_rest(restored(task), after), is_unsorted=True, most=0)
     is_splittable = can_split(rest.part) and rest.cuts < out.settings.max_cuts
     is_small = 0 <= rest.want <= max(_HASHED_PAGES * rest.limit, _HASHED_ROWS)
@@ -245,7 +260,7 @@ def unbounded(task: SparqlTask, out: SparqlOutcome) -> None:
         out.check(task, is_sure=False)
     else:
         fresh = replace(_rest(restored(task), ""), part=bare, want=UNKNOWN)
-        out.follow(fresh, step="offset", cuts=0)
+        out.follow(fresh, step="offset", cuts=0, can_hash=False)
 
 
 def _rest(task: SparqlTask, after: str) -> SparqlTask:
@@ -335,12 +350,14 @@ def _after_all_rows(
     task: SparqlTask, n_rows: int, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Check a part that was read without an order; if not complete, cut it again."""
-    if not is_broken and n_rows == task.want:
+    is_cut = task.cuts or task.part.hash_low or task.part.hash_high
+    is_sure = is_cut or not looks_cut(n_rows)  # otherwise the count may be of a limit
+    if not is_broken and n_rows == task.want and is_sure:
         out.check(task, n_rows)
     elif is_broken and not n_rows:
         after_failed_page(task, out)
     elif task.cuts >= out.settings.max_cuts:
-        into_offset(task, "", out)
+        into_offset(replace(task, can_hash=False), "", out)
     else:  # the limit of the endpoint, or the data have changed
         limit = max(out.settings.min_rows, min(task.limit, n_rows))
         want = task.want if n_rows < task.want else UNKNOWN
