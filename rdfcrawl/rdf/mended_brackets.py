@@ -19,7 +19,7 @@ CLOSERS: Final = {
 
 
 @dataclass(slots=True)
-class Frame:
+class OpenBracket:
     """An open bracket, or the statement itself."""
 
     closer: bytes  # empty outside of brackets
@@ -49,7 +49,7 @@ class OpenStatement(TermMender):
     def __post_init__(self) -> None:
         """Begin outside of brackets."""
         self._begin = self.at
-        self._stack = [Frame(b"", SUBJECT)]
+        self._stack = [OpenBracket(b"", SUBJECT)]
 
     @property
     def _is_at_begin(self) -> bool:
@@ -57,7 +57,8 @@ class OpenStatement(TermMender):
 
     def _next(self) -> int:
         """Return the offset of the next token."""
-        return PLAIN_SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
+        space = PLAIN_SPACE.match(self.text, self.at)
+        return space.end() if space else self.at
 
     def _spoil(self, begin: int, *, is_glued: bool = True) -> None:
         """Make the last term bad, if it is next to a token."""
@@ -78,11 +79,11 @@ class OpenStatement(TermMender):
 
     def _advance(self) -> None:
         self._names_reifier = False
-        frame = self._stack[-1]
-        if frame.state == VERB:
-            frame.n_verbs += 1
-        if frame.state < AFTER:
-            frame.state += 1
+        opened = self._stack[-1]
+        if opened.state == VERB:
+            opened.n_verbs += 1
+        if opened.state < AFTER:
+            opened.state += 1
 
     def _leave_lists(self, mark: bytes) -> None:
         """Close lists and triple terms that hold no semicolon."""
@@ -105,32 +106,32 @@ class OpenStatement(TermMender):
                 return at
         return -1
 
-    def _drop_comma(self, frame: Frame) -> None:
-        if frame.state == OBJECT and self._out[-1] == b", " and not self.is_cut:
+    def _drop_comma(self, opened: OpenBracket) -> None:
+        if opened.state == OBJECT and self._out[-1] == b", " and not self.is_cut:
             self._repaired("a superfluous ,")
             self._out.pop()
-            frame.state = AFTER
+            opened.state = AFTER
 
     def _close(self) -> None:
         """Close the innermost bracket."""
-        frame = self._stack.pop()
-        self._drop_comma(frame)
+        opened = self._stack.pop()
+        self._drop_comma(opened)
         n_missing = 0
-        if frame.closer == b")" and self.is_cut:
+        if opened.closer == b")" and self.is_cut:
             self._out.append(BAD + b" ")
-        if frame.closer in (b">>", b")>>"):
-            n_missing = AFTER - frame.state
-        elif frame.state == OBJECT:
+        if opened.closer in (b">>", b")>>"):
+            n_missing = AFTER - opened.state
+        elif opened.state == OBJECT:
             n_missing = 1
-        elif frame.closer == b"|}" and not frame.n_verbs:
+        elif opened.closer == b"|}" and not opened.n_verbs:
             n_missing = 2
         if n_missing:
             self._bad("brackets without a statement")
         self._out += [BAD + b" "] * n_missing
-        self._out.append(frame.closer + b" ")
-        if len(self._stack) == 1 and frame.closer == b"]":
-            self._has_content = self._stack[0].state == SUBJECT and frame.n_verbs > 0
-        if frame.closer != b"|}":
+        self._out.append(opened.closer + b" ")
+        if len(self._stack) == 1 and opened.closer == b"]":
+            self._has_content = self._stack[0].state == SUBJECT and opened.n_verbs > 0
+        if opened.closer != b"|}":
             self._advance()
 
     def _end(self) -> None:
@@ -140,11 +141,11 @@ class OpenStatement(TermMender):
         n_bad = len(self.bad)
         while len(self._stack) > 1:
             self._close()
-        frame = self._stack[0]
-        self._drop_comma(frame)
-        if frame.state == OBJECT:
+        opened = self._stack[0]
+        self._drop_comma(opened)
+        if opened.state == OBJECT:
             self._out.append(self._bad("no object")[0])
-        elif frame.state == VERB and not frame.n_verbs and not self._has_content:
+        elif opened.state == VERB and not opened.n_verbs and not self._has_content:
             self._bad("no predicate", b"".join(self._out))
             self._out.append(BAD + b" " + BAD)
         self.n_cut = (len(self.bad) - n_bad) * self.is_cut

@@ -25,7 +25,7 @@ from rdfcrawl.rdf.mended_brackets import (
     OBJECT,
     SUBJECT,
     VERB,
-    Frame,
+    OpenBracket,
     OpenStatement,
 )
 from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, shown
@@ -149,30 +149,30 @@ class StatementMender(OpenStatement):
     # Terms
 
     def _take_term(self, text: bytes, role: str, begin: int) -> None:
-        frame = self._stack[-1]
+        opened = self._stack[-1]
         if self._names_reifier and role in _ROLES[AFTER]:
             self._out.append(text + b" ")
             self._names_reifier = False
             return
-        if self._begins_statement(frame, begin):
+        if self._begins_statement(opened, begin):
             return
-        if frame.state == AFTER and not self._makes_room(begin, role):
+        if opened.state == AFTER and not self._makes_room(begin, role):
             return
-        if role not in _ROLES[frame.state] and text != BAD:
+        if role not in _ROLES[opened.state] and text != BAD:
             is_object = self.text[(at := self._next()) : at + 1] in b";,."
-            if frame.state == VERB and is_object and not frame.n_verbs:
+            if opened.state == VERB and is_object and not opened.n_verbs:
                 self._spoil(begin, is_glued=False)  # it is a predicate
-            text, _ = self._bad(f"not a {_NOUNS[frame.state]}", text)
+            text, _ = self._bad(f"not a {_NOUNS[opened.state]}", text)
         self._out.append(text + b" ")
         self._end_of_term = self.at
         self._advance()
 
-    def _begins_statement(self, frame: Frame, begin: int) -> bool:
+    def _begins_statement(self, opened: OpenBracket, begin: int) -> bool:
         """End the statement before a term that clearly begins the next one."""
         is_possible = self._has_break and len(self._stack) == 1 and self._out
         if (
             not is_possible
-            or frame.state not in (VERB, OBJECT)
+            or opened.state not in (VERB, OBJECT)
             or not CLEAR_STATEMENT.match(self.text, begin)
         ):
             return False
@@ -183,23 +183,23 @@ class StatementMender(OpenStatement):
 
     def _makes_room(self, begin: int, role: str) -> bool:
         """Return whether a term may follow an object, after a mended delimiter."""
-        frame = self._stack[-1]
+        opened = self._stack[-1]
         is_outside = len(self._stack) == 1
         if is_outside and self._has_break and THREE_TERMS.match(self.text, begin):
             self._repaired("a missing dot")
             self.at = begin
             self._end()
             return False
-        if frame.closer in (b">>", b")>>"):
+        if opened.closer in (b">>", b")>>"):
             self.skipped.append("text in a triple term")
             return False
         if self._has_break and TWO_TERMS.match(self.text, begin):
             self._repaired("a missing semicolon")
             self._out.append(b"; ")
-            frame.state = VERB
+            opened.state = VERB
             return True
         graph = GRAPH_NAME.match(self.text, begin)
-        if graph and is_outside and frame.n_verbs == 1 and not self.is_in_graph:
+        if graph and is_outside and opened.n_verbs == 1 and not self.is_in_graph:
             self.at = graph.end()
             self._repaired("a fourth term, read as the graph")
             self._out[:0] = graph[1], b" { "
@@ -210,7 +210,7 @@ class StatementMender(OpenStatement):
         # An IRI before a literal is a predicate.
         self._spoil(begin, is_glued=role != "literal" or self._ends_literal())
         self._out.append(b"; " + BAD + b" ")
-        frame.state = OBJECT
+        opened.state = OBJECT
         return True
 
     def _logic(self, what: str) -> tuple[bytes, str]:
@@ -352,58 +352,58 @@ class StatementMender(OpenStatement):
             self._take_dot()
             return
         self._leave_lists(mark)
-        frame = self._stack[-1]
-        if frame.state == AFTER:
+        opened = self._stack[-1]
+        if opened.state == AFTER:
             self._out.append(mark + b" ")
-            frame.state = VERB if mark == b";" else OBJECT
-        elif frame.state == OBJECT and mark == b";":
+            opened.state = VERB if mark == b";" else OBJECT
+        elif opened.state == OBJECT and mark == b";":
             self._out.append(self._bad("no object")[0] + b" ; ")
-            frame.state = VERB
+            opened.state = VERB
         elif self._is_at_begin and not BEGIN.match(self.text, self._next()):
             n_terms = 1 if mark == b";" else 2
             self._out += n_terms * [self._bad("no subject")[0] + b" "]
-            frame.state = VERB if mark == b";" else OBJECT
-        elif mark == b"," and self._follows_term() and frame.state in (VERB, OBJECT):
-            self._out[-1] = self._bad(f"several {_NOUNS[frame.state - 1]}s")[0] + b" "
-        elif not (frame.state == VERB and frame.n_verbs and mark == b";"):
+            opened.state = VERB if mark == b";" else OBJECT
+        elif mark == b"," and self._follows_term() and opened.state in (VERB, OBJECT):
+            self._out[-1] = self._bad(f"several {_NOUNS[opened.state - 1]}s")[0] + b" "
+        elif not (opened.state == VERB and opened.n_verbs and mark == b";"):
             self._repaired(f"a superfluous {mark.decode()}")
 
     def _take_dot(self) -> None:
         after = self.text[(at := self._next()) : at + 4]
-        frame = self._stack[-1]
-        if frame.closer and after.startswith(frame.closer):
+        opened = self._stack[-1]
+        if opened.closer and after.startswith(opened.closer):
             self._repaired("a dot in brackets")
         elif self._is_at_begin or (
-            frame.state == AFTER and after.startswith((b";", b","))
+            opened.state == AFTER and after.startswith((b";", b","))
         ):
             self._repaired("a superfluous dot")
         else:
             self._end()
 
     def _take_open(self, bracket: bytes, begin: int) -> None:
-        frame, is_outside = self._stack[-1], len(self._stack) == 1
+        opened, is_outside = self._stack[-1], len(self._stack) == 1
         if bracket == b"{":
             (self._take_formula if self.is_n3 else self._open_graph)(begin)
             return
         if bracket == b"{|":
-            if frame.state != AFTER:
+            if opened.state != AFTER:
                 self._repaired("a superfluous {|")
                 return
-        elif frame.state == AFTER and not self._makes_room(begin, ""):
+        elif opened.state == AFTER and not self._makes_room(begin, ""):
             return
-        elif frame.state == VERB:
+        elif opened.state == VERB:
             self._spoil(begin)
             self._out.append(self._bad("not a predicate", bracket)[0] + b" ")
             self._advance()
         self._has_content &= not is_outside
         self._out.append(bracket + b" ")
         state = {b"(": ITEM, b"[": VERB, b"{|": VERB}.get(bracket, SUBJECT)
-        self._stack.append(Frame(CLOSERS[bracket], state))
+        self._stack.append(OpenBracket(CLOSERS[bracket], state))
 
     def _open_graph(self, begin: int) -> None:
-        frame = self._stack[0]
-        is_label = frame.state == VERB and not frame.n_verbs and not self._has_content
-        if len(self._stack) == 1 and (frame.state == SUBJECT or is_label):
+        opened = self._stack[0]
+        is_label = opened.state == VERB and not opened.n_verbs and not self._has_content
+        if len(self._stack) == 1 and (opened.state == SUBJECT or is_label):
             end = self._end_of_braces(begin)
             is_formula = end > 0 and AFTER_FORMULA.match(self.text, end)
             if is_label or not (self.is_in_graph or is_formula):
@@ -428,7 +428,7 @@ class StatementMender(OpenStatement):
         self._take_term(*new, begin)
 
     def _take_close(self, bracket: bytes, begin: int) -> None:
-        closers = [frame.closer for frame in self._stack[-_MAX_CLOSED:]]
+        closers = [opened.closer for opened in self._stack[-_MAX_CLOSED:]]
         if bracket == b")>>" and bracket not in closers:
             bracket, self.at = b")", begin + 1
         if bracket in closers:

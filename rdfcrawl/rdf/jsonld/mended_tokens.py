@@ -102,7 +102,8 @@ class TokenReader:
             self._found.places[kind] = f", line {line} column {column}"
 
     def _after_space(self, at: int) -> int:
-        return SPACE.match(self._text, at).end()  # type: ignore[union-attr]
+        space = SPACE.match(self._text, at)
+        return space.end() if space else at
 
     def _string(self, *, is_key: bool, in_array: bool) -> str:
         """Return the string that begins here (`TruncatedText`)."""

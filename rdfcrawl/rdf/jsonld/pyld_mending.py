@@ -6,13 +6,20 @@ found one by one, and left out. Terms that a context defines wrongly are undefin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pyld import jsonld
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.rdf.jsonld.context_entries import (
+    OF_CONTEXTS,
+    is_context,
+    is_direction,
+    is_text,
+    without_wrong_part,
+)
 from rdfcrawl.rdf.jsonld.contexts import (
     OF_VALUES,
     STAND_IN,
@@ -37,42 +44,6 @@ _IRI_TYPES: Final = ("@id", "@vocab")
 _OF_LISTS: Final = frozenset({"@list", "@set", "@index", "@context"})
 _NODE_KEYS: Final = frozenset({"@id", "@value", "@list", "@set", "@context"})
 _REPEATED: Final = frozenset({"@included", "@type"})
-_PARTS: Final = {  # of a definition, by the error that it causes
-    "invalid container mapping": "@container",
-    "invalid type mapping": "@type",
-    "invalid language mapping": "@language",
-    "invalid base direction": "@direction",
-    "invalid @nest value": "@nest",
-    "invalid @prefix value": "@prefix",
-    "invalid @protected value": "@protected",
-    "invalid scoped context": "@context",
-    "invalid reverse property": "@container",
-}
-_ENTRIES: Final = frozenset(
-    {"@id", "@type", "@reverse", "@container", "@language", "@direction", "@context"}
-    | {"@index", "@nest", "@prefix", "@protected"}
-)
-
-
-def _is_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_direction(value: Any) -> bool:
-    return value in (None, "ltr", "rtl")
-
-
-_OF_CONTEXTS: Final[dict[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("@base", "@language", "@vocab"), _is_text),
-    **dict.fromkeys(("@propagate", "@protected"), _is_flag),
-    "@direction": _is_direction,
-    "@import": lambda value: isinstance(value, str),
-    "@version": lambda value: value == 1.1,
-}
 
 
 class MendingProcessor(Processor):
@@ -163,24 +134,52 @@ class MendingProcessor(Processor):
             key: [*value] if isinstance(value, list) else value
             for key, value in expanded_parent.items()
         }
+
+        def restore() -> None:
+            expanded_parent.clear()
+            expanded_parent.update(before)
+
         try:
             expand(element, expanded_parent)
         except _ERRORS:
             for key in list(element):
+                self._mend_entry(element, key, _of_key(key, lambda x: expand(x, {})))
+            restore()
+            try:
+                expand(element, expanded_parent)
+            except _ERRORS as error:
+                nests = [key for key in element if self._is_nest(active_ctx, key)]
+                if not nests:
+                    raise
+                # their entries do not fit to those outside
+                self._note(error, is_lost=True)
+                for key in nests:
+                    del element[key]
+                restore()
+                expand(element, expanded_parent)
+
+    def _is_nest(self, active_ctx: Any, key: str) -> bool:
+        return bool(self._expand_iri(active_ctx, key, vocab=True) == "@nest")
+
+    def _mend_entry(
+        self, element: dict[str, Any], key: str, expand: Callable[[Any], None]
+    ) -> None:
+        """Leave out the parts of an entry that cannot be expanded."""
+        try:
+            expand(element[key])
+        except _ERRORS:
+            # a value object without its value or datatype is another one
+            if "@value" in element and key in ("@value", "@type"):
+                raise
+            element[key] = self._good_part(element[key], expand)
+            if element[key] is not None:
                 try:
-                    expand({key: element[key]}, {})
-                except _ERRORS:
-                    # a value object without its value or datatype is another one
-                    if "@value" in element and key in ("@value", "@type"):
-                        raise
-                    element[key] = self._good_part(
-                        element[key], _of_key(key, lambda part: expand(part, {}))
-                    )
-                    if element[key] is None:
-                        del element[key]
-            expanded_parent.clear()
-            expanded_parent.update(before)
-            expand(element, expanded_parent)
+                    expand(element[key])  # the array itself may be wrong
+                except _ERRORS as error:
+                    self._note(error, is_lost=True)
+                    element[key] = None
+            if element[key] is None:
+                del element[key]
 
     def _good_part(self, value: Any, expand: Callable[[Any], None]) -> Any:
         """Return the parts of a value that can be expanded; None if there are none."""
@@ -277,7 +276,7 @@ class MendingProcessor(Processor):
         if isinstance(kind, list) and len(kind) == 1:
             element[names["@type"]] = kind[0]
             self._note("invalid typed value")
-        for key, is_right in ((language, _is_text), (direction, _is_direction)):
+        for key, is_right in ((language, is_text), (direction, is_direction)):
             if key is not None and (
                 not is_right(element[key])
                 or kind is not None
@@ -331,7 +330,7 @@ class MendingProcessor(Processor):
             if unwrapped != listed:
                 self._note("a value object in a language map")
             texts[key] = [each for each in unwrapped if isinstance(each, str)]
-            if any(not _is_text(each) for each in unwrapped):
+            if any(not is_text(each) for each in unwrapped):
                 self._note("invalid language map value", is_lost=True)
         return super()._expand_language_map(active_ctx, texts, direction)
 
@@ -342,7 +341,11 @@ class MendingProcessor(Processor):
         for name, entry in value.items():
             is_unknown = self._expand_iri(active_ctx, name, vocab=True) is None
             index = "@none" if is_unknown else name
-            known.setdefault(index, []).extend(jsonld.JsonLdProcessor.arrayify(entry))
+            listed = jsonld.JsonLdProcessor.arrayify(entry)
+            kept = [x for x in listed if key != "@type" or not _is_literal(x)]
+            if len(kept) < len(listed):
+                self._note("a literal in a type map", is_lost=True)
+            known.setdefault(index, []).extend(kept)
         return super()._expand_index_map(active_ctx, active_property, known, key, *args)
 
     def _object_to_rdf(self, item: Any, issuer: Any, *args: Any) -> Any:
@@ -410,13 +413,13 @@ class MendingProcessor(Processor):
     def mended_context(self, context: Any) -> Any:
         """Return a context without wrong entries; itself if there are none."""
         if isinstance(context, list):
-            kept = [each for each in context if _is_context(each)]
+            kept = [each for each in context if is_context(each)]
             if len(kept) < len(context):
                 self._note("invalid local context", is_lost=True)
             mended = [self.mended_context(each) for each in kept]
             return context if mended == context else mended
         if not isinstance(context, dict):
-            if not _is_context(context):
+            if not is_context(context):
                 self._note("invalid local context", is_lost=True)
                 return []
             return context
@@ -425,8 +428,8 @@ class MendingProcessor(Processor):
             return self.mended_context(context["@context"])
         bad = [
             key
-            for key in _OF_CONTEXTS.keys() & context.keys()
-            if not _OF_CONTEXTS[key](context[key])
+            for key in OF_CONTEXTS.keys() & context.keys()
+            if not OF_CONTEXTS[key](context[key])
         ]
         for key in bad:
             self._note(f"invalid {key} in a context")
@@ -451,7 +454,7 @@ class MendingProcessor(Processor):
             except _ERRORS as error:
                 if defined.get(term):
                     raise
-                definition = _without_wrong_part(context.get(term), code_of(error))
+                definition = without_wrong_part(context.get(term), code_of(error))
                 self._note(error, is_lost=definition is None)
                 if definition is None:
                     break
@@ -477,20 +480,8 @@ def _types_in(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _is_context(value: Any) -> bool:
-    return value is None or value is False or isinstance(value, str | dict | list)
-
-
-def _without_wrong_part(definition: Any, code: str) -> Any:
-    """Return a definition without the part that causes an error; None if unknown."""
-    if not isinstance(definition, dict):
-        return None
-    part = _PARTS.get(code, "")
-    unknown: Iterable[str] = [part] if part in definition else []
-    if code == "invalid term definition":
-        unknown = definition.keys() - _ENTRIES or {"@index", "@prefix"}
-    kept = {key: definition[key] for key in definition if key not in unknown}
-    if part == "@prefix":
-        kept[part] = True
-        return kept
-    return kept if len(kept) < len(definition) else None
+def _is_literal(value: Any) -> bool:
+    """Return whether a value can have no datatype of a map; strings are references."""
+    if isinstance(value, dict):
+        return not value.keys().isdisjoint(("@value", "@list"))
+    return isinstance(value, int | float)

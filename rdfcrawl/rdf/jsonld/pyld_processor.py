@@ -85,6 +85,19 @@ class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
             child["@direction"] = active_ctx["@direction"]
         return child
 
+    def _expand(
+        self, active_ctx: Any, active_property: Any, element: Any, *args: Any, **kw: Any
+    ) -> Any:
+        found = super()._expand(active_ctx, active_property, element, *args, **kw)
+        is_free = active_property is None or (
+            isinstance(active_property, str)
+            and self._expand_iri(active_ctx, active_property, vocab=True) == "@graph"
+        )
+        if found is None and is_free and _is_value(element):
+            where = " in a graph" if active_property else ""
+            self.log.note(Reason.BAD_TERM, f"a value without a property{where}")
+        return found
+
     def _expand_iri(self, active_ctx: Any, value: Any, *args: Any, **kw: Any) -> Any:
         iri = super()._expand_iri(active_ctx, value, *args, **kw)
         if iri is None and kw.get("local_ctx") is None and is_unknown_keyword(value):
@@ -136,6 +149,13 @@ class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
                 datatype = item.get("@type") or _DOUBLE
                 return {"type": "literal", "value": lexical, "datatype": datatype}
         return super()._object_to_rdf(item, issuer, triples, options)
+
+
+def _is_value(element: Any) -> bool:
+    """Return whether an element of a document is a value that is not null."""
+    if isinstance(element, dict):
+        return element.get("@value") is not None or "@list" in element
+    return element is not None and not isinstance(element, list)
 
 
 # Of an absolute IRI or blank node for PyLD

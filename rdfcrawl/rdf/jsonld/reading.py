@@ -263,4 +263,5 @@ def _has_duplicates(text: str) -> bool:
 
 def after_space(text: str, at: int) -> int:
     """Return the position after white space of JSON."""
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
