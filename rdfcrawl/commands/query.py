@@ -7,23 +7,31 @@ import os
 import select
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.console import add_number, fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError
+from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
 _FORMATS: Final = ("table", "json", "csv", "tsv", "xml", "nt", "ttl")
 _BEGUN: Final = b"?"
 _PATIENCE_SECS: Final = 10.0
 _MAX_QUERY_BYTES: Final = 16 * 1024 * 1024
 _MOST_SECS: Final = 365 * 86_400
+_MOST_LINKS: Final = 255
 
 
-class Command(QuietCommand):
-    """Bring the store of a crawl up to date, and query it."""
+class Command(PrivateCrawlCommand):
+    """Bring the store of a crawl up to date, and query it.
+
+    With `--fetch`, query the documents that a small crawl of its own fetches.
+    """
+
+    requires_crawler_process = False
 
     synopsis = "[options] QUERY | @FILE"
     summary = "Query the stored statements of a crawl with SPARQL"
@@ -53,6 +61,41 @@ class Command(QuietCommand):
         parser.add_argument(
             "--update-only", action="store_true", help="only bring the store up to date"
         )
+        add_number(
+            parser,
+            "--fetch",
+            least=0,
+            most=_MOST_LINKS,
+            metavar="N",
+            help="fetch the resources in the query, and what N links lead to;"
+            " query these alone",
+        )
+        add_number(
+            parser,
+            "--fetch-documents",
+            least=1,
+            default=100,
+            metavar="N",
+            help="most documents of --fetch (100)",
+        )
+        add_number(
+            parser,
+            "--fetch-secs",
+            least=1,
+            most=_MOST_SECS,
+            is_whole=False,
+            default=60.0,
+            metavar="SECS",
+            help="most time of --fetch (60)",
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options; only `--fetch` needs a crawl."""
+        if opts.fetch is None:
+            super(PrivateCrawlCommand, self).process_options(args, opts)
+        else:
+            self.requires_crawler_process = True
+            super().process_options(args, opts)
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -64,9 +107,31 @@ class Command(QuietCommand):
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
         query = _read_query(args[0]) if args else None
-        root = find_crawl(settings)
         opts.is_once = StoreOptions.one(settings, "is_once")
-        return _in_child(root, query, opts)
+        if query is not None and opts.fetch is not None:
+            return self._fetch(query, settings, opts)
+        return _in_child(find_crawl(settings), query, opts)
+
+    def _fetch(
+        self, query: str, settings: BaseSettings, opts: argparse.Namespace
+    ) -> int:
+        """Fetch the documents of a query into a temporary folder, and run it there."""
+        from rdfcrawl.launch.fetched_query import (
+            FetchLimits,
+            fetch_named,
+            named_resources,
+        )
+
+        resources = named_resources(query)
+        if self.crawler_process is None:
+            raise ConfigError("query --fetch: must be run as a command")
+        limits = FetchLimits(opts.fetch, opts.fetch_documents, opts.fetch_secs)
+        with tempfile.TemporaryDirectory(prefix="query-") as folder:
+            root, summary = fetch_named(
+                self.crawler_process, settings, resources, limits, folder=Path(folder)
+            )
+            sys.stderr.write(f"{summary}\n")
+            return _in_child(root, query, opts)
 
 
 def _read_query(argument: str) -> str:
