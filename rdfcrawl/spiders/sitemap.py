@@ -9,4 +9,4 @@ class SitemapSpider(RdfSpider):
     """Reads the sitemaps of the sites in `sites`, and the pages they list."""
 
     name = "sitemap"
-    takes = ("sites", "slice")
+    takes = ("sites", "sitemaps", "sitemaps_since", "slice")

@@ -22,6 +22,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     GivenUp,
     Take,
     content_of,
+    is_file_of_patterns,
     parse_choice,
     parse_domains,
     parse_files,
@@ -35,6 +36,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_seeds,
     parse_shapes,
     parse_text,
+    parse_time,
     parse_trust,
     parse_url_patterns,
     parse_words,
@@ -144,9 +146,10 @@ class CrawlArguments:
     2 to 100000. How long that is, `SCHEDULE_EPOCH_SECS` says
     ([settings](settings.md))"""
     allow: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
-    """file of regular expressions; a link must match one of them"""
+    """a regular expression that links must match, or a file of them, one of which they
+    must match; see [below](#allow-and-deny)"""
     deny: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
-    """file of regular expressions; a link must match none of them"""
+    """a regular expression that links must not match, or a file of them"""
     shapes: Path | None = argument(parse_shapes, None, lasts="command")
     """file of [SHACL shapes](../how-to/shapes.md), by which each document is judged
     while the crawl goes on; the report is in `shapes/` in the folder of the crawl.
@@ -180,6 +183,13 @@ class CrawlArguments:
     for one port, or `*.example.org` for all hosts below it; separated by commas"""
     sites: tuple[str, ...] | Path = _source(Kind.SITEMAP)
     """sites, or their sitemaps: URLs as for `seeds`"""
+    sitemaps: UrlPatterns = _filter(parse_url_patterns, UrlPatterns())
+    """a regular expression that the URLs of sitemaps in an index must match, or a file
+    of them, one of which they must match. `^(?!.*/archive-)` leaves out those whose
+    URL has `/archive-`"""
+    sitemaps_since: int = _filter(parse_time, 0)
+    """only sitemaps in an index whose `lastmod` is not before this date or time, as
+    `2026-09-21`, and those without `lastmod`"""
     slice: bool = _filter(parse_choice(BOOLEANS), False)
     """`1`: cut the dumps of datasets into the descriptions of their resources, each in
     its own graph"""
@@ -357,6 +367,8 @@ def inlined(name: str, text: str) -> str:
         urls = iter_seeds(parse(name, text))
         named = islice((url for url in urls if isinstance(url, str)), _MAX_NAMED)
         return ",".join(named)
+    if parse is parse_url_patterns and not is_file_of_patterns(name, text):
+        return INLINE + text
     is_file = parse in _TAKING_FILES or (parse is parse_graphs and text.startswith("@"))
     return INLINE + content_of(name, text) if is_file else text
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field
 from enum import Enum
 from functools import partial
@@ -45,6 +46,7 @@ _HARVESTED: Final[dict[str, Kind | str]] = {
 
 # A comma belongs to a URL unless another URL follows it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
+_is_name_of_text = re.compile(r"[\w./~-]+\.txt").fullmatch
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
 
 BOOLEANS: Final = {"0": False, "1": True, "false": False, "true": True}
@@ -146,13 +148,45 @@ def parse_domains(name: str, text: str) -> frozenset[str]:
 
 
 def parse_url_patterns(name: str, text: str) -> UrlPatterns:
-    """Return the regular expressions in a file."""
+    """Return one regular expression, or those in a file."""
     if text.startswith(INLINE):
         return parse_patterns(content_of(name, text), name=name)
+    if is_file_of_patterns(name, text):
+        try:
+            return load_patterns(Path(text.removeprefix("@")))
+        except ConfigError as error:
+            raise ConfigError(f"argument {name}={text}: {error}") from error
+    allowed = "a regular expression, or a file of them"
     try:
-        return load_patterns(Path(text))
+        found = parse_patterns(text, name=name)
     except ConfigError as error:
-        raise ConfigError(f"argument {name}={text}: {error}") from error
+        raise _must_be(name, text, f"{allowed}: {error.__cause__}") from error
+    if text and not found.expressions:  # kept as a file, it would be a comment
+        raise _must_be(name, text, allowed)
+    return found
+
+
+def is_file_of_patterns(name: str, text: str) -> bool:
+    """Return whether a text names a file of regular expressions, and is not one."""
+    with suppress(OSError):  # too long for a path
+        if text.startswith("@") or Path(text).is_file():
+            return True
+    if _is_name_of_text(text):
+        allowed = (
+            rf"a file that is there; as a regular expression, write {text[:-4]}\.txt"
+        )
+        raise _must_be(name, text, allowed)
+    return False
+
+
+def parse_time(name: str, text: str) -> int:
+    """Return a date or a time as Unix time in ms; 0 for an empty text."""
+    from rdfcrawl.stores.export.selection import parse_since  # noqa: PLC0415 (few crawls)
+
+    try:
+        return parse_since(text) if text else 0
+    except ConfigError as error:
+        raise _must_be(name, text, "a date or a time, such as 2026-09-21") from error
 
 
 def parse_number(maximum: int, minimum: int = 0) -> Callable[[str, str], int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
@@ -290,6 +291,9 @@ class SitemapHarvester(Harvester):
         self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
     ) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
+        if entry.is_sitemap and not self._is_chosen(entry):
+            reading.log.refuse(Decision.NOT_CHOSEN, entry.url)
+            return
         if reading.task.only_datasets:
             if entry.is_sitemap and is_own and reading.task.n_below:
                 reading.sitemaps.append((entry, is_own))
@@ -305,6 +309,16 @@ class SitemapHarvester(Harvester):
                 self._consents.take([page], reading.response)
             elif page is not None:
                 await reading.foreign.add(page)
+
+    def _is_chosen(self, entry: SitemapEntry) -> bool:
+        """Return whether the arguments choose a sitemap in an index."""
+        arguments = self._context.arguments
+        patterns, since_ms = arguments.sitemaps, arguments.sitemaps_since
+        if patterns.expressions and not patterns.match(entry.url):
+            return False
+        if not since_ms or entry.lastmod is None:
+            return True
+        return entry.lastmod.may_be_after(datetime.fromtimestamp(since_ms / 1000, UTC))
 
     def _page(self, reading: SitemapReading, entry: SitemapEntry) -> FollowUp | None:
         known, listing = reading.known.get(entry.url, KnownPage()), reading.listing()

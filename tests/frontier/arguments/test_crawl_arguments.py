@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.records import Kind
-from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments, inlined
 from rdfcrawl.frontier.arguments.seeds import (
     BadSeed,
     Seed,
@@ -98,8 +98,11 @@ def test_fresh(text: str, value: bool) -> None:
         pytest.param("depth", "", "from 0 to 255", id="depth-empty"),
         pytest.param("depth", "²", "from 0 to 255", id="depth-no-digit"),
         pytest.param("max_per_host", "9" * 9999, "an integer", id="many-digits"),
-        pytest.param("allow", "/no/such/file", "cannot be read", id="allow"),
-        pytest.param("deny", "/no/such/file", "cannot be read", id="deny"),
+        pytest.param("allow", "@/no/such/file", "cannot be read", id="allow"),
+        pytest.param("deny", "@/no/such/file", "cannot be read", id="deny"),
+        pytest.param("deny", "no.txt", r"expression is no\\.txt", id="no file"),
+        pytest.param("allow", "(", "must be a regular expression", id="no pattern"),
+        pytest.param("allow", "#", "must be a regular expression", id="a comment"),
         pytest.param("fresh", "yes", "0, 1, false, true", id="fresh"),
     ],
 )
@@ -255,3 +258,13 @@ def test_csv_without_names_of_columns_is_refused(tmp_path: Path) -> None:
     path.write_text("http://a/,sparql\n")
     with pytest.raises(ConfigError, match="has a column 'uri'"):
         seeds_of(f"@{path}")
+
+
+def test_pattern_without_a_file() -> None:
+    """If `deny` is no file, then it is an expression, and is remembered as it is."""
+    text = "/(print|login)/|a,b"
+    arguments = CrawlArguments.parse({"deny": text})
+    assert arguments.deny.match("http://a.example/print/1")
+    assert not arguments.deny.match("http://a.example/printed")
+    again = CrawlArguments.parse({"deny": inlined("deny", text)})
+    assert again.deny == arguments.deny
