@@ -100,7 +100,7 @@ def test_fresh(text: str, value: bool) -> None:
         pytest.param("max_per_host", "9" * 9999, "an integer", id="many-digits"),
         pytest.param("allow", "@/no/such/file", "cannot be read", id="allow"),
         pytest.param("deny", "@/no/such/file", "cannot be read", id="deny"),
-        pytest.param("deny", "no.txt", r"expression is no\\.txt", id="no file"),
+        pytest.param("deny", "no.txt", r"write no\\.txt", id="no file"),
         pytest.param("allow", "(", "must be a regular expression", id="no pattern"),
         pytest.param("allow", "#", "must be a regular expression", id="a comment"),
         pytest.param("fresh", "yes", "0, 1, false, true", id="fresh"),
