@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from rdfcrawl.launch.options import CrawlDescribing
+    from rdfcrawl.rdf.items.building import ItemRule
     from rdfcrawl.stores.export.exporting import ExportReport
     from rdfcrawl.stores.export.plan import ExportPlan
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 _PROGRESS_SECS: Final = 1.0
 _OPTIONS: Final = (
-    ("--to", "FILE|DIR/|-", "target; -: standard output"),
     (
         "--format",
         "NAME",
-        "nq, nt, trig, ttl, rdf, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
+        "nq, nt, trig, ttl, rdf, jsonld; jl, json, csv: items; .gz, .zst; hdt, parquet",
     ),
     (
         "--rdf",
@@ -40,7 +40,7 @@ _OPTIONS: Final = (
     ),
     ("--triple-terms", "reify|omit", "with --rdf 1.1: as RDF reification, or left out"),
     ("--since", "TIME", "only versions fetched then or later, as 2026-09-21"),
-    ("--class", "CLASS", "of the items in .jsonl, as schema:Product"),
+    ("--class", "CLASS,...", "of the items in .jl, .json or .csv, as schema:Product"),
     ("--shard-size", "SIZE", "of the files of a folder (256M)"),
     ("--memory", "SIZE", "to sort HDT (256M)"),
     ("--scratch", "DIR", "folder of temporary files (that of the target)"),
@@ -51,6 +51,9 @@ _LISTS: Final = (
 )
 _SWITCHES: Final = (
     ("--by-host", "a file for each host"),
+    ("--nested", "with items that are nested in other items of the class"),
+    ("--lists", "each value of an item is a list"),
+    ("--full", "literals of items with their language and datatype"),
     ("--latest", "the latest version of each document (default)"),
     ("--all-versions", "all versions of each document that are in the log"),
     ("--descriptions", "with descriptions of SPARQL endpoints by themselves"),
@@ -66,6 +69,9 @@ class Command(QuietCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         super().add_options(parser)
+        parser.add_argument(
+            "-o", "--to", metavar="FILE|DIR/|-", help="target; -: standard output"
+        )
         for name, metavar, text in _OPTIONS:
             parser.add_argument(name, metavar=metavar, help=text)
         for name, metavar, text in _LISTS:
@@ -73,6 +79,12 @@ class Command(QuietCommand):
                 name, metavar=metavar, help=text, action="append", default=[]
             )
         add_number(parser, "--shards", metavar="N", help="number of files")
+        add_number(
+            parser,
+            "--across",
+            metavar="N",
+            help="nest nodes of items from up to N other documents in a chain (0)",
+        )
         parser.add_argument(
             "--describe",
             nargs="?",
@@ -223,12 +235,33 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             has_descriptions=opts.descriptions,
             is_once=is_once,
         ),
-        item_class=getattr(opts, "class"),
+        items=_item_rule(opts),
         memory_bytes=parse_bytes(
             "256M" if opts.memory is None else opts.memory, "--memory"
         ),
         scratch=opts.scratch,
         rdf=parse_rdf(opts.rdf, opts.triple_terms),
+    )
+
+
+def _item_rule(opts: argparse.Namespace) -> ItemRule | None:
+    """Return the rule for items; None if no option is about them."""
+    from rdfcrawl.rdf.items.building import MAX_DEPTH, ItemRule
+    from rdfcrawl.rdf.items.names import ALL, class_iris
+
+    names = getattr(opts, "class")
+    across = opts.across or 0
+    if not 0 <= across <= MAX_DEPTH:
+        raise ConfigError(f"--across {across}: must be 0 to {MAX_DEPTH}")
+    is_asked = names is not None or opts.nested or opts.lists or opts.full or across
+    if not is_asked:
+        return None
+    return ItemRule(
+        classes=class_iris(names or ALL),
+        nested=opts.nested,
+        lists=opts.lists,
+        full=opts.full,
+        across=across,
     )
 
 
@@ -253,10 +286,13 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     from rdfcrawl.stores.export.loaders import RDF_11_ONLY, loader_commands
 
     documents, quads = report.n_documents, report.n_quads
-    unit = "item" if plan.format.name == "jsonl" else "statement"
+    unit = "item" if plan.format.is_of_items else "statement"
     what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
     for reason, number in sorted(report.left_out.items()):
         line = f"{counted(number, 'statement')} {reason} left out of {plan.format.name}"
+        sys.stderr.write(f"{program()}: export: {line}\n")
+    for reason, number in sorted(report.cut.items()):
+        line = f"{counted(number, 'item')} cut: {reason} (`@fault`)"
         sys.stderr.write(f"{program()}: export: {line}\n")
     if plan.target is None:
         sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")
@@ -267,6 +303,8 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
         f" {counted(report.n_bytes, 'byte')}:"
         f" {shlex.quote(str(plan.target))}\n"
     )
+    if plan.format.is_of_items:
+        return
     names = [file.name for file in report.files]
     commands = list(loader_commands(folder, names, plan.format))
     older = [store for store, command in commands if command and store in RDF_11_ONLY]

@@ -92,7 +92,7 @@ class VisitingSpider(Protocol):
 
     @property
     def parses_documents(self) -> bool:
-        """Whether the spider overrides `parse_document`."""
+        """Whether documents are parsed: by the class, or for the argument `items`."""
 
     def obey(self, document: Document, reservations: Reservations) -> None:
         """Apply the reservations of a publisher to a document."""

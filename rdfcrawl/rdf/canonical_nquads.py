@@ -12,7 +12,6 @@ import pyoxigraph as ox
 from pyld.canon import URDNA2015
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.framing import pyld_statement
 
 MAX_STATEMENTS: Final = 100_000
 _MAX_STEPS: Final = 2_000_000
@@ -31,7 +30,7 @@ def canonical_nquads(quads: Iterable[ox.Quad]) -> str:
     for n_statements, quad in enumerate(quads):
         if n_statements == MAX_STATEMENTS:
             raise _too_large(f"more than {MAX_STATEMENTS} statements")
-        statement = pyld_statement(quad)
+        statement = _pyld_statement(quad)
         if statement is None:
             raise _too_large("a statement about a statement")
         name = str(quad.graph_name).strip("<>")
@@ -42,6 +41,27 @@ def canonical_nquads(quads: Iterable[ox.Quad]) -> str:
     except RecursionError as error:
         raise _too_large("a long chain of blank nodes that are alike") from error
     return text
+
+
+def _pyld_term(term: Any) -> dict[str, str] | None:
+    """Return a term of a dataset; None for a triple term, which PyLD has not."""
+    if isinstance(term, ox.NamedNode):
+        return {"type": "IRI", "value": term.value}
+    if isinstance(term, ox.BlankNode):
+        return {"type": "blank node", "value": f"_:{term.value}"}
+    if isinstance(term, ox.Triple):
+        return None
+    found = {"type": "literal", "value": term.value, "datatype": term.datatype.value}
+    return found | ({"language": term.language} if term.language else {})
+
+
+def _pyld_statement(quad: ox.Quad) -> dict[str, dict[str, str]] | None:
+    """Return a statement of a dataset; None if it has a triple term."""
+    obj = _pyld_term(quad.object)
+    subject, predicate = _pyld_term(quad.subject), _pyld_term(quad.predicate)
+    if obj is None or subject is None or predicate is None:
+        return None
+    return {"subject": subject, "predicate": predicate, "object": obj}
 
 
 class _BoundedUrdna(URDNA2015):  # type: ignore[misc]

@@ -7,11 +7,15 @@ of RDF reification: the subject of `rdf:reifies`, or a blank node of its own.
 
 from __future__ import annotations
 
+import logging
 import re
 from hashlib import blake2b
 from typing import Final
 
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF
+
+logger = logging.getLogger(__name__)
 
 I18N: Final = "https://www.w3.org/ns/i18n#"
 """Namespace of datatypes that are a language with a base direction."""
@@ -133,3 +137,14 @@ def _without_direction(found: re.Match[bytes]) -> bytes:
         return found[0]
     language = found[2].lower()
     return b"%s^^<%s%s_%s>" % (found[1], I18N.encode(), language, found[3])
+
+
+def warn_of_triple_terms(n_left_out: int, target: str) -> None:
+    """Log the number of statements with triple terms, which a library does not have."""
+    if n_left_out:
+        count = counted(
+            n_left_out,
+            "statement with a triple term is",
+            "statements with triple terms are",
+        )
+        logger.warning("%s left out: %s cannot express them", count, target)

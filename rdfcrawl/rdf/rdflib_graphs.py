@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.namespaces import XSD
-from rdfcrawl.rdf.framing import warn_of_triple_terms
-from rdfcrawl.rdf.rdf_11 import I18N
+from rdfcrawl.rdf.rdf_11 import I18N, warn_of_triple_terms
 
 if TYPE_CHECKING:
     import pyoxigraph as ox

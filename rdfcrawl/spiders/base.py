@@ -111,6 +111,10 @@ class RdfSpider(Spider):
         options = ready.options
         if crawler.crawling:
             options = options.limited_to_open_files(crawler.settings)
+        if ready.arguments.items is not None:
+            from rdfcrawl.pipelines.item_feeds import want_items
+
+            want_items(crawler.settings)
         passed = {name: kwargs[name] for name in ready.accepts.passed & kwargs.keys()}
         passed |= {"arguments": ready.arguments, "options": options}
         spider = super().from_crawler(crawler, *args, **passed)
@@ -431,7 +435,7 @@ class RdfSpider(Spider):
 
         return look_at(
             response,
-            self.parse_document if self.parses_documents else None,
+            self._document_callback,
             follow=self.arguments.follow,
             fetch=self.options.fetch,
             extract=self.options.extract,
@@ -447,21 +451,32 @@ class RdfSpider(Spider):
 
     @property
     def parses_documents(self) -> bool:
-        """Whether the class overrides `parse_document`."""
-        return type(self).parse_document is not RdfSpider.parse_document
+        """Whether documents are parsed: by the class, or for the argument `items`."""
+        return self._document_callback is not None
+
+    @cached_property
+    def _document_callback(self) -> Callable[[ParsedDocument], Any] | None:
+        is_own = type(self).parse_document is not RdfSpider.parse_document
+        parse = self.parse_document if is_own else None
+        if self.arguments.items is None:
+            return parse
+        from rdfcrawl.pipelines.callbacks.document_items import ItemsOfDocuments
+
+        stats = self.crawler.stats
+        return ItemsOfDocuments(self.arguments.items or None, parse, stats).parse
 
     @cached_property
     def _processor(self) -> VisitProcessor:
         from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
         parse = None
-        if self.parses_documents:
+        if self._document_callback is not None:
             from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
 
             parse = DocumentParsing(
                 self.crawler,
                 self.joined(),
-                self.parse_document,
+                self._document_callback,
                 max_bytes=self.options.fetch.max_document_bytes,
             ).parse
         return VisitProcessor(self.crawler, self, self.joined(), self.options, parse)

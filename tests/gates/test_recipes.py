@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import csv
 import shlex
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from tests.support.command_forks import scrapy
-from tests.support.pages import ROOT, commands_in
+from tests.support.pages import ROOT, blocks, commands_in
+from tests.support.product_pages import MICRODATA, NAIL, PAGE
 from tests.support.web_archives import HOST, Archive
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
+_SHOP = "https://shop.example.org"
 _SITEMAP = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{}</urlset>"
+_FEEDS = {"products.jl"}
 _LDP = "http://www.w3.org/ns/ldp#contains"
 
 
@@ -29,15 +32,17 @@ class _Recipes:
 
     def __init__(self, commands: Commands) -> None:
         text = (ROOT / "README.md").read_text(encoding="utf-8")
-        recipes = text.partition("## Recipes\n")[2].partition("\n## ")[0]
-        self._typed = commands_in(recipes)
+        self.text = text.partition("## Recipes\n")[2].partition("\n## ")[0]
+        self._typed = commands_in(self.text)
         self._commands = commands
 
     def crawl(self, spider: str, given: str, real: str, n: int = 0) -> CrawlResult:
         """Run the crawl of a recipe, the n-th of a spider, at another place."""
         crawls = [words for words in self._typed if words[1:3] == ["crawl", spider]]
         words = [word.replace(given, real) for word in crawls[n][1:]]
-        running = self._commands.start(*words, CRAWL_ID=spider)
+        folder = self._commands.folder()
+        words = [str(folder / word) if word in _FEEDS else word for word in words]
+        running = self._commands.start(*words, folder=folder, CRAWL_ID=spider)
         result = running.wait()
         assert result.code == 0, result.stderr
         return result
@@ -60,20 +65,22 @@ def recipes(commands: Commands) -> _Recipes:
 
 
 def test_products_of_a_shop(recipes: _Recipes, loopback: Loopback) -> None:
-    """If a sitemap lists pages of products, then each is an item."""
+    """If a sitemap lists pages of products, then each is an item, as shown."""
     server = loopback()
     entries = ""
-    for name in ("Lamp", "Chair"):
-        data = {"@context": "https://schema.org/", "@type": "Product", "name": name}
-        page = f'<script type="application/ld+json">{json.dumps(data)}</script>'
-        server.pages[f"/{name}"] = loopback.response(page.encode(), "text/html")
+    for name, text in (("lamp", MICRODATA), ("nail", NAIL)):
+        page = PAGE.format(text).encode()
+        server.pages[f"/{name}"] = loopback.response(page, "text/html; charset=utf-8")
         entries += f"<url><loc>{server.url(f'/{name}')}</loc></url>"
     sitemap = _SITEMAP.format(entries).encode()
     server.pages["/sitemap.xml"] = loopback.response(sitemap, "application/xml")
     site = server.url("").rstrip("/")
-    result = recipes.crawl("sitemap", "https://shop.example.org", site)
-    rows = map(json.loads, recipes.export(result, "products.jsonl").splitlines())
-    assert {row["name"] for row in rows} == {"Lamp", "Chair"}
+    result = recipes.crawl("sitemap", _SHOP, site)
+    feed = (result.folder.parent / "products.jl").read_text(encoding="utf-8")
+    (shown,) = blocks(recipes.text, "json")
+    assert shown.strip() in feed.replace(site, _SHOP).splitlines()
+    rows = csv.DictReader(recipes.export(result, "products.csv").splitlines())
+    assert {row["offers.price"] for row in rows} == {"19.50", "0.05"}
 
 
 def test_portal(recipes: _Recipes) -> None:

@@ -1,29 +1,21 @@
-"""extruct and PyLD in their roles: damaged pages, the uniform shape, nested items."""
+"""extruct and PyLD in their roles: damaged pages, canonical statements."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import extruct
-import pyoxigraph as ox
 import pytest
 from scrapy.http import HtmlResponse, TextResponse
 
-from rdfcrawl import ConfigError, Reason, SourceFault, extract
-from tests.support.pages import blocks, read_page
+from rdfcrawl import Reason, SourceFault, extract
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rdfcrawl import ExtractedRdf
-    from tests.support.crawl_webs import Loopback
-    from tests.support.project_fixtures import StartProject
 
 URL = "http://example.org/shop"
 ITEMS = """<div itemscope itemtype="http://schema.org/Product">
@@ -74,33 +66,6 @@ def test_uniform_shape_is_that_of_extruct(page: str) -> None:
     del found["rdfa"], expected["rdfa"]  # blank nodes have new names each time
     assert found == expected
     assert any(found.values())
-
-
-@pytest.mark.parametrize(
-    ("page", "syntax"),
-    [
-        (ITEMS, "microdata"),
-        (SCRIPT, "json-ld"),
-        (samples()[0], "microdata"),
-        (samples()[1], "json-ld"),
-    ],
-)
-def test_items_are_those_of_extruct(page: str, syntax: str) -> None:
-    """If a page has Microdata or JSON-LD, then its items are those of extruct."""
-    with read(page) as rdf:
-        assert list(rdf.items()) == uniform(page)[syntax]
-
-
-def test_items_of_all_syntaxes_are_alike() -> None:
-    """If a product is stated in three syntaxes, then its items have one shape."""
-    with read(f"<html><head>{SCRIPT}</head><body>{ITEMS}{RDFA}</body></html>") as rdf:
-        found = list(rdf.items(type="schema:Product"))
-        offers = list(rdf.items(type="https://schema.org/Offer"))
-        with pytest.raises(ConfigError, match="must be an IRI, or begin with"):
-            list(rdf.items(type="Product"))
-    assert [each["name"] for each in found] == ["Saw", "Drill", "Nail"]
-    assert [each["offers"]["@type"] for each in found] == ["Offer"] * 3
-    assert [each["price"] for each in offers] == [19.5, "19.50", "1"]
 
 
 def test_equal_documents_have_equal_canonical_statements() -> None:
@@ -175,66 +140,5 @@ def test_statements_that_libraries_cannot_express_are_counted(
             rdf.canonical()
     assert [each.getMessage() for each in caplog.records] == [
         f"2 statements with triple terms are left out: {name} cannot express them"
-        for name in ("rdflib", "JSON-LD")
+        for name in ("rdflib", "items")
     ]
-
-
-SPIDER = """
-    from rdfcrawl import LinkedDataSpider
-
-
-    class Shop(LinkedDataSpider):
-        name = "shop"
-
-        def parse_document(self, document):
-            yield from document.items(type="schema:Product")
-"""
-
-
-def test_crawl_gives_items_to_callbacks_and_to_exports(
-    start_project: StartProject, loopback: Loopback
-) -> None:
-    """If a crawl has products, then its spider and an export have them as dicts."""
-    site = loopback(
-        {"/shop": loopback.response((ITEMS + SCRIPT).encode(), "text/html")}
-    )
-    project = start_project("shops")
-    project.write("spiders/shop.py", SPIDER)
-    seeds = f"-aseeds={site.url('/shop')}"
-    done = project.run("crawl", "shop", seeds, "-adepth=0", "-O", "shop.jl")
-    assert done.code == 0, done.stderr
-    items = [each for each in project.feed("shop.jl") if "@type" in each]
-    assert [each["name"] for each in items] == ["Saw", "Drill"]
-    words = ("export", "--to", "products.jsonl", "--class", "schema:Product")
-    done = project.run(*words, "-sCRAWL_ID=shop")
-    assert done.code == 0, done.stderr
-    exported = project.feed("products.jsonl")
-    assert {each.pop("@source") for each in exported} == {site.url("/shop")}
-    assert exported == items
-    iri = "http://schema.org/Product"
-    done = project.run(*words[:3], "--class", iri, "-sCRAWL_ID=shop")
-    assert len(project.feed("products.jsonl")) == len(items), done.stderr
-    done = project.run(
-        "export", "--to", "x.nq", "--class", "schema:Product", "-sCRAWL_ID=shop"
-    )
-    assert (done.code, "needs a file in .jsonl" in done.stderr) == (2, True)
-
-
-def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    """If the examples of the page on items run, then they find the shown data."""
-    folder = tmp_path / "crawl" / "linkeddata"
-    folder.mkdir(parents=True)
-    store = ox.Store(str(folder / "oxigraph"))
-    store.load(b'<urn:a> <http://xmlns.com/foaf/0.1/name> "Ann" .', ox.RdfFormat.TURTLE)
-    store.flush()
-    del store
-    for example in blocks(read_page("items.md"), "python"):
-        done = subprocess.run(
-            [sys.executable, "-c", example],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Ann\n"

@@ -29,6 +29,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_follow,
     parse_graphs,
     parse_harvest,
+    parse_items,
     parse_number,
     parse_own,
     parse_query,
@@ -154,6 +155,10 @@ class CrawlArguments:
     """file of [SHACL shapes](../how-to/shapes.md), by which each document is judged
     while the crawl goes on; the report is in `shapes/` in the folder of the crawl.
     Needs the extra `[shapes]`"""
+    items: frozenset[str] | None = argument(parse_items, None, lasts="command")
+    """classes whose [items](../how-to/items.md) go through the item pipelines and into
+    the feeds of `-o` and `-O`, in place of rows for documents: `Product` or
+    `schema:Product`, `foaf:Person`, an IRI; separated by commas; or `all`"""
     fresh: bool = argument(parse_choice(BOOLEANS), False, lasts="command")
     """`1`: forget the URIs of an earlier crawl of this name, and restart; its stored
     files are moved to `before-<time>` in the folder of the crawl. Also `true`,

@@ -209,6 +209,16 @@ def parse_shapes(name: str, text: str) -> Path | None:
     return path
 
 
+def parse_items(name: str, text: str) -> frozenset[str]:
+    """Return the IRIs of classes of items; empty for any class."""
+    from rdfcrawl.rdf.items.names import class_iris  # noqa: PLC0415 (seldom used)
+
+    try:
+        return class_iris(text) or frozenset()
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}={text}: {error}") from error
+
+
 def parse_retry(name: str, text: str) -> tuple[GivenUp, ...]:
     """Return the reasons of the URIs to queue again."""
     words = words_of(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class ReadStatements(ABC):
-    """Statements in a file of N-Quads, in the objects of pyoxigraph and of rdflib."""
+    """Statements in a file of N-Quads, in the objects of pyoxigraph and of rdflib.
+
+    Attributes:
+        url: of the document.
+    """
+
+    url: str
 
     @abstractmethod
     def nquads(self) -> BinaryIO:
@@ -41,22 +47,36 @@ class ReadStatements(ABC):
             ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
         )
 
-    def items(self, type: str | None = None) -> Iterator[dict[str, Any]]:  # noqa: A002
-        """Yield the items of a class as nested dicts, from all syntaxes alike.
+    def items(
+        self,
+        type: str | Iterable[str] = "all",  # noqa: A002
+        *,
+        nested: bool = False,
+        lists: bool = False,
+        full: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Return an iterator over the items of a class, as nested dicts.
 
-        They have `@context`, `@type` and properties by their local names. Without a
-        class, they are those with any class that no other item refers to.
+        They are alike for all syntaxes: `docs/how-to/items.md` has their shape. Those
+        that are nested in other items of the class are left out.
 
         Args:
-            type: IRI of the class, or with a prefix, as `schema:Product`.
+            type: name of the class in items or IRI, or several of them: `Product`,
+                `schema:Product`, `foaf:Person,Event`; `all` for any class.
+            nested: with items for those that are nested in other items of the class.
+            lists: make each value a list.
+            full: keep language and datatype of literals.
 
         Raises:
-            ConfigError: the prefix is not known.
+            ConfigError: a prefix is not known.
             SourceFault: `TOO_LARGE`: more than 100,000 statements.
         """
-        from rdfcrawl.rdf.framing import class_iri, iter_items  # noqa: PLC0415
+        from rdfcrawl.rdf.items.building import DocumentItems, ItemRule  # noqa: PLC0415 (seldom used)
+        from rdfcrawl.rdf.items.description import Descriptions  # noqa: PLC0415
+        from rdfcrawl.rdf.items.names import class_iris  # noqa: PLC0415
 
-        return iter_items(self.quads(), None if type is None else class_iri(type))
+        rule = ItemRule(classes=class_iris(type), nested=nested, lists=lists, full=full)
+        return iter(DocumentItems(Descriptions(self.quads(), self.url), rule))
 
     def canonical(self) -> str:
         """Return the statements as canonical N-Quads, by URDNA2015 of PyLD.

@@ -6,15 +6,17 @@ import gzip
 import json
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from rdfcrawl.core.errors import ConfigError, SourceFault
-from rdfcrawl.rdf.framing import MAX_STATEMENTS, iter_items
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.rdf.items.building import ItemRule
 from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, Rdf11Converter, count_rdf_12
+from rdfcrawl.stores.export.items import iter_item_lines, other_documents
 from rdfcrawl.stores.export.output import (
     DocumentPiece,
     ExportFile,
@@ -25,7 +27,7 @@ from rdfcrawl.stores.export.output import (
     standard_output,
     write_packed,
 )
-from rdfcrawl.stores.export.plan import JSONL, ExportPlan, FileFormat, ShardRule
+from rdfcrawl.stores.export.plan import ExportPlan, FileFormat, ShardRule
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.uri.hosts import host_of
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from rdfcrawl.rdf.items.description import Descriptions
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 
@@ -211,12 +214,14 @@ class ExportReport:
         files: written files.
         n_documents: with at least one exported statement.
         left_out: number of statements that are not in the files, by reason.
+        cut: number of items that lack something, by reason.
         n_rdf_12: exported statements that programs for RDF 1.1 cannot read.
     """
 
     files: tuple[FileReport, ...]
     n_documents: int
     left_out: Mapping[str, int]
+    cut: Mapping[str, int]
     n_rdf_12: int
 
     @property
@@ -246,15 +251,13 @@ def export(
         TornMember: the log is damaged.
     """
     source = _Source(log, plan, on_document)
-    if plan.target is None:
-        file = standard_output()
-        report = _write_file(file, "-", source, plan)
-    elif plan.shards is not None:
-        return _write_folder(plan.target, plan.shards, source, plan)
-    else:
+    with source.with_others():
+        if plan.target is None:
+            return _write_file(standard_output(), "-", source, plan)
+        if plan.shards is not None:
+            return _write_folder(plan.target, plan.shards, source, plan)
         with draft_file(plan.target) as file:
-            report = _write_file(file, plan.target.name, source, plan)
-    return report
+            return _write_file(file, plan.target.name, source, plan)
 
 
 class _Source:
@@ -267,15 +270,35 @@ class _Source:
         self.base = f"urn:rdfcrawl:log:{log.identity.log}"
         self.n_documents = 0
         self.left_out: Counter[str] = Counter()
+        self.cut: Counter[str] = Counter()
         self.n_rdf_12 = 0
+        self._items = plan.items or ItemRule()
+        self._find: Callable[[str], Descriptions | None] | None = None
+
+    @contextmanager
+    def with_others(self) -> Iterator[None]:
+        """Find statements of other documents for items, if these are wanted."""
+        if not (self._plan.format.is_of_items and self._items.across):
+            yield
+            return
+        with other_documents(self._log, self._plan.scratch) as others:
+            self._find = others.find
+            yield
 
     def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
         """Yield the selected documents, with their statements in pieces."""
         selection = self._plan.selection
         for document in selection.iter_documents(self._log, self._plan.scratch):
             pieces = self._versioned(selection.pieces(document))
-            if self._plan.format.name == JSONL:
-                pieces = self._items(document, pieces)
+            if self._plan.format.is_of_items:
+                pieces = iter_item_lines(
+                    document,
+                    pieces,
+                    self._items,
+                    find=self._find,
+                    left_out=self.left_out,
+                    cut=self.cut,
+                )
             first = next(pieces, None)
             if first is not None:
                 self.n_documents += 1
@@ -294,22 +317,6 @@ class _Source:
         yield from filter(None, map(converter.convert, pieces))
         if converter.n_left_out:
             self.left_out[TRIPLE_TERM] += converter.n_left_out
-
-    def _items(self, document: LogDocument, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the items of a document, a line each."""
-        import pyoxigraph as ox  # noqa: PLC0415
-
-        quads = chain.from_iterable(
-            ox.parse(piece, format=ox.RdfFormat.N_QUADS, lenient=True)
-            for piece in pieces
-        )
-        try:
-            for item in iter_items(quads, self._plan.item_class):
-                item["@source"] = document.graph
-                yield f"{json.dumps(item, ensure_ascii=False)}\n".encode()
-        except SourceFault:
-            n_lost = MAX_STATEMENTS + 1 + sum(1 for _ in quads)
-            self.left_out["of a document that is too large for items"] += n_lost
 
     def pieces(self) -> Iterator[DocumentPiece]:
         """Yield all statements."""
@@ -333,6 +340,7 @@ def _write_file(
         files=(file.report(name, n_quads),),
         n_documents=source.n_documents,
         left_out=left_out + source.left_out,
+        cut=source.cut,
         n_rdf_12=source.n_rdf_12,
     )
 
@@ -349,6 +357,7 @@ def _write_folder(
             files=tuple(writer.reports),
             n_documents=source.n_documents,
             left_out=writer.left_out + source.left_out,
+            cut=source.cut,
             n_rdf_12=source.n_rdf_12,
         )
         _write_manifest(folder / MANIFEST, report, plan)
@@ -357,7 +366,7 @@ def _write_folder(
 
 def _write_manifest(path: Path, report: ExportReport, plan: ExportPlan) -> None:
     """Write the manifest of a folder."""
-    unit = "items" if plan.format.name == JSONL else "quads"
+    unit = "items" if plan.format.is_of_items else "quads"
     names = {"n_bytes": "bytes", "n_quads": unit}
     content = {
         "format": plan.format.name,

@@ -18,7 +18,8 @@ from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
 from rdfcrawl.core.messages import escaped
 from rdfcrawl.rdf.serializing import StatementSerializer, packer
 from rdfcrawl.stores.drafts import sync
-from rdfcrawl.stores.export.plan import HDT, JSONL, PARQUET, ExportPlan, FileFormat
+from rdfcrawl.stores.export.items import write_items
+from rdfcrawl.stores.export.plan import HDT, LINES, PARQUET, ExportPlan, FileFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -263,7 +264,7 @@ class TextWriter:
 
     def __init__(self, file: ExportFile, file_format: FileFormat) -> None:
         self.file = file
-        name = "nq" if file_format.name == JSONL else file_format.name  # as they are
+        name = "nq" if file_format.name in LINES else file_format.name  # as they are
         self._serializer = StatementSerializer(name)
         self._pack = packer(file_format.packing)
         self._pending: list[bytes] = []
@@ -323,6 +324,9 @@ def write_packed(
         ConfigError: a library is missing.
         OSError: the disk is full.
     """
+    if plan.format.is_of_items:
+        lines = (each.quads for each in pieces)
+        return write_items(lines, file.write, plan.format, plan.scratch), Counter()
     if plan.format.name == PARQUET:
         return _write_parquet(pieces, file), Counter()
     return _write_hdt(pieces, file, plan, base)

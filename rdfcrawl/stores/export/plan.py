@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.framing import class_iri
 from rdfcrawl.rdf.serializing import SERIALIZATIONS
 
 if TYPE_CHECKING:
+    from rdfcrawl.rdf.items.building import ItemRule
     from rdfcrawl.stores.export.selection import DocumentSelection
 
 
 HDT: Final = "hdt"
 PARQUET: Final = "parquet"
 PACKINGS: Final = ("gz", "zst")
-JSONL: Final = "jsonl"  # items, see `rdf.framing`
-FORMATS: Final = ("nq", "nt", "trig", "ttl", "rdf", "jsonld", JSONL, HDT, PARQUET)
-_TEXTS: Final = SERIALIZATIONS | {JSONL}
+CSV: Final = "csv"
+LINES: Final = frozenset({"jl", "jsonl"})  # the same
+ITEMS: Final = LINES | {CSV, "json"}  # formats of items, see `rdf.items`
+FORMATS: Final = (
+    *("nq", "nt", "trig", "ttl", "rdf", "jsonld", "jl", "jsonl", "json", CSV),
+    *(HDT, PARQUET),
+)
+_TEXTS: Final = SERIALIZATIONS | LINES
 TRIPLE_TERMS: Final = ("reify", "omit")
 _ALL: Final = f"{', '.join(FORMATS)}; all but the last two also with .gz or .zst"
 
@@ -47,7 +52,7 @@ class FileFormat(NamedTuple):
         name, _, packing = text.lower().removeprefix(".").partition(".")
         if name not in FORMATS or packing not in ("", *PACKINGS):
             raise ConfigError(f"{where}: must be {_ALL}")
-        if packing and name not in _TEXTS:
+        if packing and name in (HDT, PARQUET):
             raise ConfigError(f"{where}: .{name} is already compressed")
         return cls(name, packing)
 
@@ -72,6 +77,11 @@ class FileFormat(NamedTuple):
     def is_text(self) -> bool:
         """Whether documents can be appended."""
         return self.name in _TEXTS
+
+    @property
+    def is_of_items(self) -> bool:
+        """Whether the content is items, not statements."""
+        return self.name in ITEMS
 
     @property
     def suffix(self) -> str:
@@ -112,7 +122,7 @@ class ExportPlan:
         shards: of a folder; None if the target is a file.
         format: of all files.
         selection: of documents.
-        item_class: IRI of the class of items in JSON Lines; None for any.
+        items: the wanted items, for a format of items; None otherwise.
         memory_bytes: for sorting HDT.
         scratch: folder of temporary files; None for that of the system.
         rdf: how statements become RDF 1.1, a value of `TRIPLE_TERMS`; None: as stored.
@@ -122,7 +132,7 @@ class ExportPlan:
     shards: ShardRule | None
     format: FileFormat
     selection: DocumentSelection
-    item_class: str | None = None
+    items: ItemRule | None = None
     memory_bytes: int = MEMORY_BYTES
     scratch: Path | None = None
     rdf: str | None = None
@@ -135,7 +145,7 @@ class ExportPlan:
         format_name: str | None = None,
         shard_rule: ShardRule | None = None,
         selection: DocumentSelection,
-        item_class: str | None = None,
+        items: ItemRule | None = None,
         memory_bytes: int = MEMORY_BYTES,
         scratch: str | None = None,
         rdf: str | None = None,
@@ -164,17 +174,19 @@ class ExportPlan:
             given = FileFormat.of_file(path, where)
         if memory_bytes < _LEAST_MEMORY:
             raise ConfigError(f"--memory: must be at least {_LEAST_MEMORY // MIB}M")
-        if item_class is not None:
-            if given is None or given.name != JSONL:
-                raise ConfigError(f"--class {item_class}: needs a file in .jsonl")
-            item_class = class_iri(item_class)
+        given = given or FileFormat("nq")
+        if items is not None and not given.is_of_items:
+            raise ConfigError(
+                "--class, --nested, --lists, --full and --across are about items: name"
+                " a file in .jl, .json or .csv, or give --format jl"
+            )
         folder = _checked_folder(path, where)
         return cls(
             target=path,
             shards=shard_rule,
-            format=given or FileFormat("nq"),
+            format=given,
             selection=selection,
-            item_class=item_class,
+            items=items,
             memory_bytes=memory_bytes,
             scratch=_checked_scratch(scratch) if scratch else folder,
             rdf=rdf,
