@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.commands.crawl import Command as CrawlCommand
-from rdfcrawl.core.console import add_number, fail
+from rdfcrawl.core.console import add_number, fail, program
 from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ class Command(CrawlCommand):
             page, _ = make_report(settings, root)
             if why := _failure(root, opts.spargs["seeds"]):
                 outcome = f"not reached ({why}), the next command tries again"
+            elif not _has_statements(root):
+                look = f"`{program()} look {args[0]}`"
+                outcome = f"no statements; {look} shows what the site publishes"
             sys.stdout.write(f"{args[0]}: {outcome}; report: {page}\n")
             plan = read_goal(root).plan
             if plan and _wants_freshness(settings):
@@ -118,6 +121,15 @@ def _failure(root: Path, url: str) -> str:
         record = database.find(url)
     last = record.fetches[-1] if record and record.fetches else None
     return last.fault if last and not last.http_status else ""
+
+
+def _has_statements(root: Path) -> bool:
+    """Return whether the crawl has ever stored a statement."""
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+
+    log = CrawlLog(root)
+    batches = log.read(log.begin(), has_provenance=False, segments=log.segments())
+    return any(each.n_bytes for batch in batches for each in batch.documents)
 
 
 def _crawl_id(url: str) -> str:

@@ -37,6 +37,7 @@ _LOG_NAME: Final = "log.json"
 _FINISHED: Final = "finished"
 _RUNS: Final = "runs.txt"
 _MAX_BYTES: Final = 4096
+_SHOWN_NAMES: Final = 20  # of crawls, in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,22 +215,22 @@ def find_crawl(settings: BaseSettings) -> Path:
     """
     location = CrawlLocation.from_settings(settings)
     folder, crawl_id = location.folder, location.crawl_id
-    if crawl_id is not None:
-        if read_identity(folder / crawl_id / "quads") is None:
-            _check_stores([folder / crawl_id])
-            raise ConfigError(
-                f"CRAWL_ID={crawl_id}: no crawl of this name has stored anything in"
-                f" CRAWL_DIR={folder}"
-            )
+    if crawl_id is not None and read_identity(folder / crawl_id / "quads") is not None:
         return folder / crawl_id
     names = sorted(path.parent.parent.name for path in folder.glob("*/quads/log.json"))
+    some = ", ".join(names[:_SHOWN_NAMES]) + (", ..." * (len(names) > _SHOWN_NAMES))
+    if crawl_id is not None:
+        _check_stores([folder / crawl_id])
+        others = f"; there are {some}" if names else ""
+        raise ConfigError(
+            f"CRAWL_ID={crawl_id}: no crawl of this name has stored anything in"
+            f" CRAWL_DIR={folder}{others}"
+        )
     if not names:
         _check_stores(sorted(path.parent for path in folder.glob("*/provenance")))
         raise ConfigError(f"CRAWL_DIR={folder}: no crawl has stored anything here")
     if len(names) > 1:
-        raise ConfigError(
-            f"CRAWL_DIR={folder}: add -s CRAWL_ID=NAME; there are {', '.join(names)}"
-        )
+        raise ConfigError(f"CRAWL_DIR={folder}: add -s CRAWL_ID=NAME; there are {some}")
     return folder / names[0]
 
 

@@ -189,6 +189,10 @@ def test_site_that_does_not_respond_is_tried_again(
     server.pages |= {"/": [None], "/robots.txt": [None]}
     result = commands.start("keep", site, folder=tmp_path).wait()
     assert "not reached" in result.stderr
+    server.pages |= {"/": loopback.response(b"", "text/plain", status="404 No")}
+    del server.pages["/robots.txt"]
+    result = commands.start("keep", site, folder=tmp_path).wait()
+    assert f"no statements; `scrapy look {site}` shows" in result.stderr
     server.pages |= {
         "/": loopback.response(b'<> <urn:x:p> "there" .'),
         "/robots.txt": loopback.response(b"", "text/plain"),
