@@ -76,6 +76,7 @@ def pictures_of(url: str, seed: str) -> list[PagePicture]:
     return [
         PagePicture("page-now", "/", is_running=True),
         PagePicture("page-now-dark", "/", "dark", is_running=True),
+        PagePicture("page-result", "/"),
         PagePicture("page-hosts", "/hosts?sort=documents"),
         PagePicture("page-host", f"/host?key={quote(host, safe='')}"),
         PagePicture("page-uri", f"/uri?u={quote(seed, safe='')}"),

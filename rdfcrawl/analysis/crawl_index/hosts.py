@@ -157,7 +157,8 @@ _find_hosts: Final = re.compile(
 _host_of_uri: Final = re.compile(r"[a-z]+://([^/?#]*)").match
 _MAX_TARGETS: Final = 1000  # of one host
 _MAX_HOSTS: Final = 1_000_000  # including hosts that were not crawled
-_MAX_CHARS: Final = 255 + 6  # of a host with its port
+MAX_HOST_CHARS: Final = 255 + 6
+"""Characters of a host with its port; longer ones are not counted."""
 _ADD_DOCUMENTS: Final = """
 UPDATE web_host SET n_documents = n_documents + ?, n_statements = n_statements + ?
 WHERE host = ?
@@ -215,7 +216,7 @@ def count_links(content: bytes) -> Counter[tuple[str, str]]:
         {
             (_text(first), _text(second)): n
             for (first, second), n in found.items()
-            if len(first) <= _MAX_CHARS and len(second) <= _MAX_CHARS
+            if len(first) <= MAX_HOST_CHARS and len(second) <= MAX_HOST_CHARS
         }
     )
 
@@ -229,7 +230,7 @@ def _add_documents(connection: sqlite3.Connection, member: LogMember) -> None:
     statements: Counter[str] = Counter()
     for each in member.activities:
         found = _host_of_uri(each.uri)
-        if found and each.http_status and len(found[1]) <= _MAX_CHARS:
+        if found and each.http_status and len(found[1]) <= MAX_HOST_CHARS:
             host = _text(found[1].encode())
             documents[host] += 1
             statements[host] += each.n_statements
@@ -251,6 +252,19 @@ def _make(connection: sqlite3.Connection, hosts: Iterable[str]) -> None:
             )
 
 
+def ids_of_hosts(
+    connection: sqlite3.Connection, hosts: Iterable[str]
+) -> dict[str, int]:
+    """Return the numbers of hosts; missing ones are created, unless too many."""
+    _make(connection, hosts)
+    ids: dict[str, int] = {}
+    for host in hosts:
+        found = connection.execute("SELECT id FROM web_host WHERE host = ?", (host,))
+        if row := found.fetchone():
+            ids[host] = row[0]
+    return ids
+
+
 def domain_of(host: str) -> str:
     """Return the registered domain of a host with an optional port.
 
@@ -265,12 +279,7 @@ def _add_links(connection: sqlite3.Connection, links: Counter[tuple[str, str]]) 
     if not links:
         return
     hosts = {host for pair in links for host in pair}
-    _make(connection, hosts)
-    ids: dict[str, int] = {}
-    for host in hosts:
-        found = connection.execute("SELECT id FROM web_host WHERE host = ?", (host,))
-        if row := found.fetchone():
-            ids[host] = row[0]
+    ids = ids_of_hosts(connection, hosts)
     connection.executemany(
         _ADD_LINKS,
         [

@@ -1,4 +1,4 @@
-"""The tallies of the index: faults, latest documents, history, vocabulary.
+"""The tallies of the index: faults, latest documents, history.
 
 `TALLIES` lists these and all others.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,9 +15,11 @@ from rdfcrawl.analysis.crawl_index.building import IndexTally
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
 from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally, HostTally
 from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
+from rdfcrawl.analysis.crawl_index.runs import RunTally
 from rdfcrawl.analysis.crawl_index.uri_places import UriPlaceTally
+from rdfcrawl.analysis.crawl_index.vocabulary import VocabularyTally
 from rdfcrawl.analysis.urldb.observations import text_of
-from rdfcrawl.core.namespaces import RC, RDF_TYPE
+from rdfcrawl.core.namespaces import RC
 from rdfcrawl.uri import NormalForm
 
 MOST_EXAMPLES: Final = 20  # of each reason
@@ -184,53 +186,6 @@ def _rows(sums: dict[int, list[int]]) -> list[tuple[int, ...]]:
     return [(time, *row) for time, row in sums.items()]
 
 
-_SAMPLE_BYTES: Final = 8192  # of each member
-_MOST: Final = 1000  # counted terms of a kind
-_MAX_CHARS: Final = 200  # of a term
-_find_pair: Final = re.compile(
-    rb"^(?:<[^>]*>|_:\S+) <([^>]*)> (?:<([^>]*)>)?", re.MULTILINE
-).findall
-_TYPE: Final = RDF_TYPE.encode()
-_ADD: Final = """
-INSERT INTO vocabulary SELECT ?1, ?2, ?3
-WHERE EXISTS (SELECT 1 FROM vocabulary WHERE kind = ?1 AND term = ?2)
-    OR (SELECT COUNT(*) FROM vocabulary WHERE kind = ?1) < ?4
-ON CONFLICT (kind, term) DO UPDATE SET n = n + excluded.n
-"""
-
-
-class VocabularyTally:
-    """Classes and predicates, by the number of statements in a sample.
-
-    The sample is the start of each member, limited to the first 1,000 terms of each
-    kind: at most 300 kB, for a crawl of any size.
-    """
-
-    schema = """
-    CREATE TABLE IF NOT EXISTS vocabulary (
-        kind TEXT, term TEXT, n INTEGER, PRIMARY KEY (kind, term)
-    ) WITHOUT ROWID;
-    """
-
-    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Add the terms of a member of documents."""
-        if member.kind != "quads":
-            return
-        found: Counter[tuple[str, bytes]] = Counter()
-        for predicate, thing in _find_pair(member.content[:_SAMPLE_BYTES]):
-            found["predicate", predicate] += 1
-            if predicate == _TYPE and thing:
-                found["class", thing] += 1
-        connection.executemany(
-            _ADD,
-            [
-                (kind, term.decode("utf-8", "replace"), n, _MOST)
-                for (kind, term), n in found.items()
-                if len(term) <= _MAX_CHARS
-            ],
-        )
-
-
 def all_tallies(normal_form: NormalForm) -> list[IndexTally]:
     """Return a new tally of each kind.
 
@@ -246,4 +201,5 @@ def all_tallies(normal_form: NormalForm) -> list[IndexTally]:
         VocabularyTally(),
         DatasetTally(),
         HostLinkTally(),
+        RunTally(),
     ]

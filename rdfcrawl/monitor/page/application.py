@@ -20,6 +20,7 @@ from rdfcrawl.monitor.page.rendering import PageRenderer
 from rdfcrawl.monitor.page.views import (
     control,
     datasets,
+    export,
     faults,
     graph,
     host,
@@ -35,7 +36,7 @@ _STATIC: Final = files("rdfcrawl.monitor.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
-    metrics,
+    *(export, metrics),
 )
 _MOST_CONNECTIONS: Final = 512  # a few per visitor, and `MOST_STREAMS` streams
 _HEAD_SECS: Final = 5.0  # for the head of a request, and between two requests

@@ -45,9 +45,10 @@ def make_examples(
                 "GROUP BY ?class ORDER BY DESC(?things) LIMIT 20",
             )
         )
-    for name in [x for x in map(_term, classes) if x][:_SHOWN]:
-        query = f"SELECT ?thing ?p ?o\nWHERE {{ ?thing a {name} ; ?p ?o }}\nLIMIT 100"
-        found.append(QueryExample(f"Things of the class {name}", query))
+    found += [
+        QueryExample(f"Things of the class {name}", _things(name))
+        for name in [x for x in map(_term, classes) if x][:_SHOWN]
+    ]
     wanted = (_term(each) for each in predicates if each != RDF_TYPE)
     for name in [x for x in wanted if x][:_SHOWN]:
         query = f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
@@ -61,6 +62,16 @@ def make_examples(
         )
     )
     return found
+
+
+def things_query(iri: str) -> str:
+    """Return a query of the things of a class; empty if it is no IRI of SPARQL."""
+    name = _term(iri)
+    return name and _things(name)
+
+
+def _things(name: str) -> str:
+    return f"SELECT ?thing ?p ?o\nWHERE {{ ?thing a {name} ; ?p ?o }}\nLIMIT 100"
 
 
 def shortened(iri: str) -> str:

@@ -11,7 +11,7 @@ from aiohttp import web
 from rdfcrawl.monitor.operating.tables import as_json
 from rdfcrawl.monitor.page.guarding import FormToken
 from rdfcrawl.monitor.page.options import PageOptions
-from rdfcrawl.monitor.page.query_examples import shortened
+from rdfcrawl.monitor.page.query_examples import shortened, things_query
 from rdfcrawl.monitor.page.texts import FILTERS
 
 VIEWS: Final = {
@@ -42,7 +42,10 @@ class PageRenderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= FILTERS | {"shortened": shortened}
+        self._templates.filters |= FILTERS | {
+            "shortened": shortened,
+            "things_query": things_query,
+        }
         self._templates.globals |= {
             "at": self.at,
             "views": VIEWS,

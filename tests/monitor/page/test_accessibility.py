@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
-VIEWS = ("/", "/faults", "/faults?reason=not_found")
+VIEWS = ("/", "/faults", "/faults?reason=not_found", "/export")
 
 
 @pytest.fixture(scope="module")

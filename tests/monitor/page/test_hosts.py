@@ -208,7 +208,7 @@ def test_crawl_is_stopped_and_goes_on_later(
         assert "2 workers will end" in confirm(page, "Stop the crawl")
         ended = served.crawl.wait()
         assert (ended.code, "restarting it" in ended.stderr) == (0, False), ended.stderr
-        assert re.search("outcome +drained\n", ended.stderr)
+        assert re.search(r"outcome +drained\b", ended.stderr)
         assert "no worker is running" in confirm(page, "Stop the crawl")
     (status,) = _told(served, "status")
     assert status["counts"]["leased"] == 0

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.support.crawl_webs import TreeWeb
 from tests.support.page_browser import free_port, serve_page, start_page, watched_page
+from tests.support.page_json import read_page_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, RunningCrawl
     from tests.support.crawl_webs import Loopback
 
 _SECS = 120_000.0  # that a browser waits (ms)
@@ -35,17 +36,18 @@ _SHIFTS = """
 
 
 class UnfinishedCrawl(NamedTuple):
-    """A crawl that goes on, and its folder."""
+    """A crawl that goes on, its folder, and the port of its page."""
 
     folder: Path
     port: int
+    process: RunningCrawl
 
 
 @pytest.fixture(scope="module")
 def finished(commands: Commands, loopback: Loopback) -> str:
     """Return the URL of the page of a finished crawl."""
     server = loopback()
-    server.pages["*"] = loopback.response(b"<> <urn:x:p> <b> .")
+    server.pages["*"] = loopback.response(b"<> a <urn:x:Thing> ; <urn:x:p> <b> .")
     result = commands.crawl([server.url("/a")])
     assert result.code == 0, result.stderr
     return serve_page(commands, result.folder.parent)
@@ -58,7 +60,7 @@ def running(commands: Commands, loopback: Loopback) -> Iterator[UnfinishedCrawl]
     folder = commands.folder()
     crawl = commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
     commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
-    yield UnfinishedCrawl(folder, free_port())
+    yield UnfinishedCrawl(folder, free_port(), crawl)
     crawl.send(signal.SIGKILL)
     crawl.wait()
 
@@ -85,7 +87,8 @@ def _faults(url: str) -> str:
 
 def tile(page: Page, name: str) -> str:
     """Return the number of a tile."""
-    found = page.locator("dl.tiles > div").filter(has_text=name)
+    label = page.locator("dt").filter(has_text=re.compile(f"^{name}$"))
+    found = page.locator("dl.tiles:visible > div").filter(has=label)
     return found.locator("dd").first.inner_text()
 
 
@@ -94,23 +97,34 @@ def shown(page: Page, name: str) -> int:
     return int(tile(page, name).replace(",", ""))
 
 
-def test_counts_of_a_finished_crawl_are_shown(finished: str, chromium: Browser) -> None:
-    """If a crawl has finished, then the page says so, and how many URIs are done."""
+def test_finished_crawl_opens_with_its_result(
+    finished: str, commands: Commands, chromium: Browser
+) -> None:
+    """If a crawl has finished, then its result is shown, and no rates of zero."""
+    commands.wait_until(lambda: read_page_json(f"{finished}/")["result"])
     with watched_page(chromium) as page:
         page.goto(f"{finished}/")
         assert page.title() == "Now \u00b7 linkeddata \u00b7 rdfcrawl"
         expect(page.locator(".summary")).to_contain_text(
             "The crawl has finished: 2 URIs"
         )
-        assert tile(page, "URIs done") == "2"
+        assert tile(page, "triples") == "4"
+        assert tile(page, "documents") == "2"
+        assert tile(page, "classes") == "1"
+        assert page.locator("dl.tiles:visible > div").count() == 5
         expect(page.locator("#connection")).to_have_text("Live: renewed every second.")
+        expect(page.get_by_role("link", name="urn:x:Thing")).to_be_visible()
+        for name in ("Query", "Report", "Export"):
+            page.locator("#result .actions").get_by_role("link", name=name).click()
+            assert page.locator("h1").inner_text() == name
+            page.go_back()
 
 
 def test_page_says_all_without_scripts(finished: str, chromium: Browser) -> None:
     """If a browser runs no scripts, then numbers and tables are there all the same."""
     with watched_page(chromium, java_script_enabled=False) as page:
         page.goto(f"{finished}/")
-        assert tile(page, "URIs done") == "2"
+        assert tile(page, "documents") == "2"
         page.get_by_text("The crawl as a table").click()
         table = page.get_by_role("region", name="The crawl")
         expect(table.locator("tbody th").first).to_contain_text("UTC")
@@ -138,6 +152,7 @@ def test_numbers_move_in_place(
     """If a crawl goes on, then numbers and lines do, and nothing else is moved.
 
     When the server of the page is gone, the page says so, and goes on with the next.
+    When the crawl stops, its result takes the place of its rates.
     """
     served = start_page(commands, running.folder, running.port)
     with watched_page(chromium, allowed=("ERR_", "Failed to load")) as page:
@@ -160,3 +175,9 @@ def test_numbers_move_in_place(
         start_page(commands, running.folder, running.port)
         expect(connection).to_have_text("Live: renewed every second.", timeout=_SECS)
         commands.wait_until(lambda: shown(page, "URIs done") > before)
+        running.process.send(signal.SIGINT)
+        running.process.wait()
+        expect(page.locator(".summary")).to_contain_text("No worker", timeout=_SECS)
+        expect(page.locator("#result")).to_be_visible()
+        expect(page.get_by_text("Documents a second")).to_be_hidden()
+        commands.wait_until(lambda: shown(page, "documents") > before)

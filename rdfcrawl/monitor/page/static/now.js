@@ -5,6 +5,8 @@ import { LineChart } from "./line_chart.js";
 const RECENT_SECS = 900;
 const HISTORY_MS = 60_000;
 const AGAIN_MS = 10_000;
+const AT_REST = ["finished", "stopped", "away"];
+const SETTLING_MS = [1_000, 4_000, 15_000]; // until the logs of a crawl are read
 const root = document.getElementById("now");
 const connection = document.getElementById("connection");
 const charts = { recent: [], history: [] };
@@ -116,13 +118,28 @@ function showReasons(reasons) {
   wanted.forEach((text, i) => say(list.children[i], text));
 }
 
-function showMoment(now) {
-  for (const node of root.querySelectorAll("[data-live]")) {
-    const value = at(now, node.dataset.live);
+function showValues(name, values) {
+  for (const node of root.querySelectorAll(`[data-${name}]`)) {
+    const value = at(values, node.dataset[name]);
     const as = node.dataset.as;
     if (as || value != null) say(node, as ? texts[as](value) : String(value));
   }
-  root.querySelector(".summary").dataset.state = now.state;
+}
+
+/** Show the parts of a state; when a crawl ends, its result takes some seconds. */
+function showState(state) {
+  const summary = root.querySelector(".summary");
+  if (summary.dataset.state === state) return;
+  summary.dataset.state = state;
+  for (const part of root.querySelectorAll("[data-states]")) {
+    part.hidden = !part.dataset.states.split(" ").includes(state);
+  }
+  if (AT_REST.includes(state)) for (const ms of SETTLING_MS) setTimeout(load, ms);
+}
+
+function showMoment(now) {
+  showValues("live", now);
+  showState(now.state);
   showTables(now);
   showReasons(now.reasons);
   if (!now.why_away) append(now);
@@ -166,6 +183,12 @@ async function load() {
     view = await answer.json();
   } catch {
     return; // the stream reports that the server is away
+  }
+  if (view.result && root.querySelector("[data-result]")) {
+    showValues("result", view.result);
+  } else if (view.result && AT_REST.includes(view.moment.state)) {
+    location.reload(); // the page was opened before anything was fetched
+    return;
   }
   columns.history = view.history;
   columns.recent = view.recent;

@@ -9,6 +9,7 @@ from aiohttp import web
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
+from rdfcrawl.monitor.page.crawl_result import CrawlResult, read_result
 from rdfcrawl.monitor.page.event_streams import EventStreams
 from rdfcrawl.monitor.page.samples import (
     WINDOW_SECS,
@@ -27,11 +28,13 @@ class NowView:
         moment: as sent by `/events`.
         recent: the last minutes, by the logs until the page was served.
         history: of the crawl, from its logs.
+        result: of the crawl so far, from its logs; None before these were read.
     """
 
     moment: CrawlMoment
     recent: RecentSeries
     history: HistorySeries
+    result: CrawlResult | None
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
@@ -45,6 +48,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             moment=context.feed.moment,
             recent=recent.after(logged),
             history=await read_history(context.access),
+            result=await read_result(context.access),
         )
         return context.renderer.respond(request, "now.html", view)
 
