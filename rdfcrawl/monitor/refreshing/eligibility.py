@@ -36,6 +36,7 @@ class NotDue(StrEnum):
     IMMUTABLE = "immutable"
     FOLLOWED = "reached by redirects of other pages"
     FAILED = "failed"
+    FORBIDDEN = "forbidden by robots.txt"
     GONE = "gone"
 
 
@@ -76,7 +77,7 @@ class EligiblePages:
             return NotDue.IMMUTABLE, until_ms
         if self.failures.is_gone(facts) and not is_claimed(facts):
             return NotDue.GONE, None
-        retry_ms = self.failures.retry_ms(_with_refusals(record, facts))
+        retry_ms = self.failures.retry_ms(with_refusals(record, facts))
         return None if retry_ms <= self.now_ms else (NotDue.FAILED, retry_ms)
 
 
@@ -131,11 +132,20 @@ def tried(record: UrlRecord, facts: UriFacts) -> UriFacts:
     fault = record.fetches[-1].fault
     is_seed = not (facts.is_listed or record.latest.get("parent"))
     may_pass = fault in MAY_PASS or (fault in _OF_ROBOTS and is_seed)
-    return _with_refusals(record, facts) if may_pass else facts
+    return with_refusals(record, facts) if may_pass else facts
 
 
-def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
-    """Return the facts of a page, with refusals before a request."""
+def is_forbidden(record: UrlRecord, facts: UriFacts) -> bool:
+    """Return whether robots.txt has refused each request of a page so far."""
+    return (
+        not facts.fetches
+        and bool(record.fetches)
+        and record.fetches[-1].fault in _OF_ROBOTS
+    )
+
+
+def with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
+    """Return the facts of a page, with the refusals since its last request."""
     last_ms = facts.fetches[-1].started_ms if facts.fetches else None
     if record.fetches[-1].started_ms == last_ms:
         return facts

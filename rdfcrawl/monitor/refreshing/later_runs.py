@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,10 @@ from rdfcrawl.monitor.refreshing.eligibility import (
     EligiblePages,
     NotDue,
     NotDuePages,
+    is_forbidden,
     is_scheduled,
     tried,
+    with_refusals,
 )
 from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, planned_fetch
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.urldb.record import UrlRecord
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
+
+logger = logging.getLogger(__name__)
 
 _LEFT: Final = "REDIRECTED"
 _MOST_REDIRECTS: Final = 5  # of a seed, in a chain
@@ -85,6 +90,9 @@ class LaterRun:
             with UrlDatabase(root) as database:
                 pages = DuePages(self, database, queued, only_seeds=is_left)
                 await queue.add(pages.planned())
+            if pages.n_forbidden:
+                n_pages = counted(pages.n_forbidden, "page")
+                logger.info("Due, forbidden by robots.txt so far: %s", n_pages)
             return words or self._in_words(pages.not_due)
         finally:
             await queue.close()
@@ -108,9 +116,10 @@ class LaterRun:
 class DuePages:
     """The seeds of a later run, and the pages that are due.
 
-    A seed is due in each run, as is the page to which it is redirected. Pages that
-    sitemaps list have the dates of these; failed pages that the crawl owes are queued
-    by its next run in any case.
+    A seed is due in each run, as is the page to which it is redirected. A page that
+    robots.txt has forbidden is due like one that failed. Pages that sitemaps list have
+    the dates of these; failed pages that the crawl owes are queued by its next run in
+    any case.
 
     Args:
         run: that begins.
@@ -120,6 +129,7 @@ class DuePages:
 
     Attributes:
         not_due: other fetched pages, without those of sources.
+        n_forbidden: due pages that robots.txt has forbidden so far.
     """
 
     def __init__(
@@ -138,7 +148,7 @@ class DuePages:
             begin_ms=now + 1, end_ms=now + 1, now_ms=now, failures=self._failures
         )
         self._seeds = frozenset(map(fingerprint, self._seeds_and_targets()))
-        self.not_due = NotDuePages()
+        self.not_due, self.n_forbidden = NotDuePages(), 0
 
     def _seeds_and_targets(self) -> Iterator[str]:
         """Yield the seeds that were fetched before, and the targets of redirects."""
@@ -159,19 +169,29 @@ class DuePages:
         """Yield the seeds and the pages that are due."""
         for record in self._database.records():
             is_seed = fingerprint(record.url) in self._seeds
-            facts = tried(record, self._reader.facts_of(record))
+            facts = self._reader.facts_of(record)
+            was_forbidden = is_forbidden(record, facts)
+            facts = (with_refusals if was_forbidden else tried)(record, facts)
             if not facts.fetches or is_scheduled(record) or facts.is_listed:
                 continue
             if fingerprint(record.requested_url) in self._queued:
                 continue
-            due_ms = self._due_ms(record, facts, is_seed=is_seed)
+            due_ms = self._due_ms(
+                record, facts, is_seed=is_seed, was_forbidden=was_forbidden
+            )
             if due_ms is not None and due_ms <= self._now_ms:
+                self.n_forbidden += was_forbidden
                 end = self._reader.end_of(facts)
                 gone_ms = self._failures.gone_from_ms(end)
                 yield planned_fetch(record, facts, gone_ms, due_ms, self._now_ms)
 
     def _due_ms(
-        self, record: UrlRecord, facts: UriFacts, *, is_seed: bool
+        self,
+        record: UrlRecord,
+        facts: UriFacts,
+        *,
+        is_seed: bool,
+        was_forbidden: bool,
     ) -> int | None:
         """Return when a page is due, after counting it if it is not yet."""
         due_ms = last_fetched_ms(facts) + self._run.interval_ms
@@ -182,5 +202,6 @@ class DuePages:
             delay = NotDue.RECENT, due_ms
         if delay is None:
             return None if self._only_seeds else due_ms
-        self.not_due.add(*delay)
+        reason, next_ms = delay
+        self.not_due.add(NotDue.FORBIDDEN if was_forbidden else reason, next_ms)
         return None

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.frontier.redis.client import async_client
+from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.crawl.sources.test_refresh import AgingSite, refresh
 from tests.crawl.sources.test_revisits import SAYS, said
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
@@ -148,3 +154,38 @@ def test_seeds_whose_robots_txt_failed_are_requested_again(
     for name in bad:
         asked = sites[name].targets[n_asked[name] :]
         assert asked == ["/robots.txt", "/"], name
+
+
+def test_links_that_robots_txt_forbade_are_requested_once_it_allows_them(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If robots.txt changes, then a later run requests links that it forbade.
+
+    A line has their number. Those that it still forbids are not requested; before they
+    are due, they are counted.
+    """
+    site = AgingSite(loopback, "127.96.24.1")
+    rules = b"User-agent: *\nDisallow: /no"
+    site.put("/robots.txt", rules, "text/plain")
+    pages = [site.says(path, path) for path in ("/no/1", "/no/2", "/yes")]
+    front, folder = site.tagged("/", links_to(*pages)), commands.folder()
+    commands.crawl([front], folder=folder)
+    assert site.asked() == ["/", "/yes"]
+    recent = commands.crawl([front], folder=folder)
+    assert "2 forbidden by robots.txt" in not_due(recent.stderr)[0]
+    site.put("/robots.txt", rules + b"/2", "text/plain")
+    asyncio.run(_forget_rules(recent.folder))
+    given: dict[str, Any] = {"REVISIT_SECS": 0, "REFRESH_RETRY_SECS": 0}
+    later = commands.crawl([front], folder=folder, **given)
+    assert "Due, forbidden by robots.txt so far: 2 pages" in later.stderr
+    assert said(later) == {pages[0]: "/no/1", pages[2]: "/yes"}
+    assert later.statuses(pages[1]) == ["FAILED"] * 2
+    assert "/no/2" not in site.asked()
+
+
+async def _forget_rules(folder: Path) -> None:
+    """Remove the rules of hosts from Redis, as a day does."""
+    with closing(ensure_server(folder / "frontier")) as server:
+        async with async_client({}, server.url) as redis:
+            keys = [key async for key in redis.scan_iter("*:robots*")]
+            assert await redis.delete(*keys)
