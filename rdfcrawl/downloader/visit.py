@@ -158,6 +158,8 @@ class VisitMaker:
             run.records.settle(run.pace.rest_secs())
             if not (run.pace.is_used or visit.rules_at or visit.returned):
                 visit.is_unrequested = True  # each record was refused
+            if not (run.pace.is_used or visit.is_answering):
+                visit.is_postponed = True  # no request: the host is as before
 
 
 class _VisitRun:

@@ -366,3 +366,22 @@ class TestLostLeases:
         await until(lambda: worker.is_over)
         await worker.close()
         await check_frontier(frontier)
+
+
+async def test_worker_that_leaves_keeps_the_refusals_of_hosts(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a worker ends before it visits a host again, the host still owes its URIs."""
+    frontier = await make_frontier()
+    await frontier.add(candidates(frontier, paths(3)))
+    worker = new_worker(frontier)
+    await worker.open()
+    visit = await next_visit(worker)
+    visit.returned = dict(enumerate(visit.records))
+    visit.host_refused = True
+    worker.finish(visit)
+    again = await next_visit(worker)
+    assert again.failures == 1
+    await worker.close()
+    assert worker.n_owed == 3
+    assert (await frontier.owed.list(1)).n_uris == 3

@@ -378,6 +378,7 @@ class FrontierWorker(WorkerState):
             # Unreadable records are found unreadable again.
             visit.returned = dict(enumerate(visit.records))
             visit.documents.clear()
+            visit.is_postponed = True  # a host that refused still refuses
             self.finished.append(visit)
         self.ready.clear()
         self.active.clear()
