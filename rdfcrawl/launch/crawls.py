@@ -251,6 +251,7 @@ def check_operator(
     from rdfcrawl.frontier.queue.options import WORKER
     from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions
     from rdfcrawl.launch.scrapy_classes import StoppableCrawler
+    from rdfcrawl.pipelines.contact import ContactMissing
     from rdfcrawl.pipelines.spider_options import prepared
 
     try:
@@ -274,6 +275,21 @@ def check_operator(
             options=ready.options,
             launch=options_of(crawler, LaunchOptions),
         )
+    except ContactMissing as missing:
+        if _ask_contact(settings):
+            return check_operator(spider, arguments, settings, process)
+        fail(str(missing))
+    except ConfigError as error:
+        fail(str(error))
+
+
+def _ask_contact(settings: BaseSettings) -> bool:
+    """Ask for a contact on a terminal; return whether one is kept now."""
+    from rdfcrawl.launch.contact_question import ask_contact
+    from rdfcrawl.pipelines.contact import contact_path
+
+    try:
+        return ask_contact(contact_path(settings))
     except ConfigError as error:
         fail(str(error))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from rdfcrawl.analysis.duplicates.copies import NO_LIMITS, CopyLimits
-from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
 from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
@@ -18,6 +16,7 @@ from rdfcrawl.downloader.options import ArchiveSettings, FetchOptions
 from rdfcrawl.downloader.robots.policy import RobotsSettings
 from rdfcrawl.downloader.spool import limited_to_open_files
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.pipelines.contact import CONTACT_FILE, ContactMissing, names_contact
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
 from rdfcrawl.uri.parse import NO_SCHEMES
@@ -31,15 +30,6 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.stores.options import StoreOptions
-
-# Pages of the software in default values, which are no contact of the crawl.
-SOFTWARE: Final = ("https://github.com/rdfcrawl/rdfcrawl", "https://scrapy.org")
-
-# RFC 5321 4.5.3.1.1: at most 64 characters precede the @.
-_has_address = re.compile(
-    r"[^\s@;,()<>]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE
-).search
-_has_page = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE).search
 
 
 def link_policy_class(name: str, path: Any) -> type[EveryLink]:
@@ -75,8 +65,9 @@ class SpiderOptions(OptionsTable):
     """class that chooses among the links that `follow` finds; see [a policy of your
     own](spiders.md#link-policies-of-your-own)"""
     needs_contact: bool = switch("CONTACT_REQUIRED", True)
-    """a crawl without a contact in `USER_AGENT` keeps to `GUARD_ALLOW_NETS`, and does
-    not start if there are none; see
+    """a crawl without a contact in `USER_AGENT` or in `CRAWL_DIR/contact.txt` keeps to
+    `GUARD_ALLOW_NETS`, and does not start if there are none, unless it reads files of
+    this machine alone; see
     [politeness](../explanation/politeness.md#before-your-first-crawl)"""
 
     @classmethod
@@ -130,37 +121,29 @@ class SpiderOptions(OptionsTable):
         work = limited_to_open_files(self.crawl.work, settings)
         return replace(self, crawl=replace(self.crawl, work=work))
 
-    def restricted_without_contact(self) -> SpiderOptions:
+    def restricted_without_contact(self, *, is_local: bool = False) -> SpiderOptions:
         """Return these options; without a contact, only for allowed networks.
 
+        Args:
+            is_local: the crawl begins with files of this machine.
+
         Raises:
-            ConfigError: there are neither contact nor allowed networks.
+            ContactMissing: there are neither contact nor allowed networks, nor files.
         """
         agent = self.fetch.user_agent
         if not self.needs_contact or names_contact(agent):
             return self
         guard = self.fetch.guard
-        if not guard.allow_nets:
-            raise ConfigError(
-                f"USER_AGENT={agent}: a crawl of the open web needs your contact in"
-                " it, a URL or a mail address; or set CONTACT_REQUIRED=False"
+        if not (guard.allow_nets or is_local):
+            kept = self.crawl.paths.root.parent / CONTACT_FILE
+            raise ContactMissing(
+                f"USER_AGENT={agent}: a crawl of the open web needs your contact, a URL"
+                f" or a mail address: -s 'USER_AGENT=NAME/1.0 (+CONTACT)', or a line in"
+                f" {kept}; or set CONTACT_REQUIRED=False"
             )
         confined = replace(guard, is_confined=True)
         crawl = replace(self.crawl, guard=confined)
         return replace(self, crawl=crawl, fetch=replace(self.fetch, guard=confined))
-
-
-def names_contact(user_agent: str) -> bool:
-    """Return whether a `User-Agent` has a mail address, or the URL of a page.
-
-    The URL of the software itself does not count.
-
-    >>> names_contact("lab/1 (+https://lab.example.org)"), names_contact("lab/1")
-    (True, False)
-    """
-    for page in SOFTWARE:
-        user_agent = user_agent.replace(page, "")
-    return bool(_has_address(user_agent) or _has_page(user_agent))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

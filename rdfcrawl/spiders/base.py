@@ -85,12 +85,14 @@ class RdfSpider(Spider):
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
         from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
+        from rdfcrawl.pipelines.contact import use_kept_contact
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
         is_command, is_shell = is_of_command(cls.start), is_of_shell(settings)
         with exits_on_config_error(is_command or is_shell):
             apply_defaults(settings, wants_pipelines=not is_command)
+            use_kept_contact(settings)
             if is_shell:  # the spider is created in another thread, which cannot exit
                 SpiderOptions.from_settings(settings, cls.name)
 
@@ -147,6 +149,7 @@ class RdfSpider(Spider):
         """
         from rdfcrawl.core.options import scrapy_settings
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
+        from rdfcrawl.pipelines.contact import use_kept_contact
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
             SpiderOptions,
@@ -159,6 +162,7 @@ class RdfSpider(Spider):
         # A subclass may skip `super().update_settings`.
         if not (settings.frozen or scrapy_settings.has_defaults(settings)):
             scrapy_settings.apply_defaults(settings, wants_pipelines=not is_onlooker)
+            use_kept_contact(settings)
         given = cls.given(arguments, settings)
         parsed = accepts.parse(given)
         options = SpiderOptions.from_settings(
@@ -168,12 +172,19 @@ class RdfSpider(Spider):
             options = options.of_web()
         check_schemes(parsed, options.crawl.schemes.of_seeds)
         if not is_onlooker:
-            options = options.restricted_without_contact()
+            is_local = cls.reads_local_files(parsed)
+            options = options.restricted_without_contact(is_local=is_local)
             scrapy_settings.check_components(settings)
         prepared[crawler] = PreparedSpider(
             accepts=accepts, given=given, arguments=parsed, options=options
         )
         return prepared[crawler]
+
+    @classmethod
+    def reads_local_files(cls, arguments: CrawlArguments) -> bool:
+        """Return whether a crawl begins with files of this machine alone."""
+        del arguments
+        return False
 
     @classmethod
     def accepts(cls) -> ArgumentSet:

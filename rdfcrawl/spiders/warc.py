@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.source_tasks import LOCAL_SCHEME
 from rdfcrawl.spiders.base import RdfSpider
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 
 
 class WarcSpider(RdfSpider):
@@ -28,6 +31,13 @@ class WarcSpider(RdfSpider):
 
         check_library()
         return super().from_crawler(crawler, *args, **kwargs)
+
+    @classmethod
+    def reads_local_files(cls, arguments: CrawlArguments) -> bool:
+        """Return whether a crawl begins with files of this machine alone."""
+        files = arguments.files if isinstance(arguments.files, tuple) else ()
+        are_local = all(url.startswith(f"{LOCAL_SCHEME}:") for url in files)
+        return are_local and not arguments.seeds
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:

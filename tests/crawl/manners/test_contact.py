@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.pipelines.spider_options import names_contact
+from rdfcrawl.pipelines.contact import names_contact
+from tests.support.command_forks import ROOT
+from tests.support.web_archives import HOST, Archive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
@@ -104,3 +113,69 @@ def test_seed_outside_of_the_lab_is_refused(commands: Commands) -> None:
     assert result.code == 2
     (line,) = result.stderr.splitlines()
     assert "USER_AGENT names no contact" in line
+
+
+def test_local_archives_need_no_contact(commands: Commands, tmp_path: Path) -> None:
+    """If a crawl reads WARC files of this machine alone, then it needs no contact."""
+    archive = Archive()
+    archive.add_statement("captured")
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(archive.content())
+    files = {"files": path}
+    result = commands.crawl(spider="warc", arguments=files, **STRICT)
+    assert result.graphs == {f"{HOST}/captured"}
+    files = {"files": "http://archive.invalid/a.warc.gz"}
+    result = commands.crawl(spider="warc", arguments=files, **STRICT)
+    assert result.code == 2
+
+
+def test_kept_contact_is_sent(commands: Commands, loopback: Loopback) -> None:
+    """If the folder keeps a contact, then it is in each USER_AGENT without one."""
+    server = loopback({"/a": loopback.response(b"<> <urn:x:p> 1 .")})
+    folder = commands.folder()
+    (folder / "contact.txt").write_text("crawl@lab.example\n")
+    seeds = {"seeds": server.url("/a")}
+    given: dict[str, Any] = {"CONTACT_REQUIRED": True, "USER_AGENT": "lab/1"}
+    result = commands.crawl(folder=folder, arguments=seeds, **given)
+    assert result.code == 0
+    agents = {request.headers["user-agent"] for request in server.requests}
+    assert agents == {"lab/1 (+crawl@lab.example)"}
+    (folder / "contact.txt").write_text("no address\n")
+    result = commands.crawl(folder=folder, arguments=seeds, **given)
+    assert result.code == 2
+    assert "contact.txt: must be a mail address" in result.stderr
+
+
+def test_contact_is_asked_for_once(tmp_path: Path) -> None:
+    """If there is a terminal, then the first crawl asks for a contact and keeps it."""
+    words = ["crawl", "linkeddata", "-aseeds=http://nowhere.invalid/", "-sPROGRESS=log"]
+    settings = [f"-s{name}={value}" for name, value in STRICT.items()]
+    where = [f"-sCRAWL_DIR={tmp_path}", "-sHOST_PATIENCE_SECS=0", "-sDESCRIBE=off"]
+    shown = _typed([*words, *settings, *where], "me\nme@lab.example\n")
+    assert "'me' is neither" in shown
+    assert f"Kept in {tmp_path}/contact.txt" in shown
+    assert (tmp_path / "contact.txt").read_text() == "me@lab.example\n"
+    shown = _typed([*words, *settings, *where], "")
+    assert "Your mail address" not in shown
+    assert "outcome" in shown
+
+
+def _typed(words: list[str], answers: str) -> str:
+    """Run `scrapy` in a terminal, with answers typed; return its output."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", *words],
+        cwd=ROOT,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    os.write(leader, answers.encode())
+    shown = b""
+    with suppress(OSError):  # Linux: the other end is closed
+        while piece := os.read(leader, 65536):
+            shown += piece
+    os.close(leader)
+    process.wait(600)
+    return shown.decode(errors="replace")
