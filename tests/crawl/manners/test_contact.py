@@ -121,7 +121,7 @@ def test_local_archives_need_no_contact(commands: Commands, tmp_path: Path) -> N
     archive.add_statement("captured")
     path = tmp_path / "a.warc.gz"
     path.write_bytes(archive.content())
-    files = {"files": path}
+    files: dict[str, object] = {"files": path}
     result = commands.crawl(spider="warc", arguments=files, **STRICT)
     assert result.graphs == {f"{HOST}/captured"}
     files = {"files": "http://archive.invalid/a.warc.gz"}
