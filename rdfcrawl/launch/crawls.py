@@ -286,10 +286,11 @@ def check_operator(
 def _ask_contact(settings: BaseSettings) -> bool:
     """Ask for a contact on a terminal; return whether one is kept now."""
     from rdfcrawl.launch.contact_question import ask_contact
-    from rdfcrawl.pipelines.contact import contact_path
+    from rdfcrawl.pipelines.contact import CONTACT_FILE
+    from rdfcrawl.stores.crawl_folder import crawl_folder
 
     try:
-        return ask_contact(contact_path(settings))
+        return ask_contact(crawl_folder(settings) / CONTACT_FILE)
     except ConfigError as error:
         fail(str(error))
 

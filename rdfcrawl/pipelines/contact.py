@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.crawl_folder import crawl_folder
 from rdfcrawl.stores.drafts import replacing_file
 
 if TYPE_CHECKING:
@@ -67,11 +66,6 @@ def with_contact(user_agent: str, contact: str) -> str:
     return f"{user_agent} (+{contact})"
 
 
-def contact_path(settings: BaseSettings) -> Path:
-    """Return the file that keeps the contact of the crawls in `CRAWL_DIR`."""
-    return crawl_folder(settings) / CONTACT_FILE
-
-
 def keep_contact(path: Path, contact: str) -> None:
     """Write the contact of the crawls in a folder.
 
@@ -83,16 +77,20 @@ def keep_contact(path: Path, contact: str) -> None:
         file.write(f"{contact}\n")
 
 
-def use_kept_contact(settings: BaseSettings) -> None:
-    """Add the kept contact to a `USER_AGENT` without one.
+def use_kept_contact(settings: BaseSettings, folder: Path) -> None:
+    """Add the kept contact to a `USER_AGENT` without one, unless settings are frozen.
+
+    Args:
+        settings: of a crawl.
+        folder: of all crawls, `CRAWL_DIR`.
 
     Raises:
         ConfigError: the file cannot be read, or has something else.
     """
     agent = str(settings.get("USER_AGENT"))
-    if names_contact(agent):
+    if names_contact(agent) or settings.frozen:
         return
-    path = contact_path(settings)
+    path = folder / CONTACT_FILE
     try:
         with path.open(encoding="utf-8") as file:
             contact = file.read(_MOST_CHARS + 1).strip()

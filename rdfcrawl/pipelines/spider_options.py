@@ -16,7 +16,12 @@ from rdfcrawl.downloader.options import ArchiveSettings, FetchOptions
 from rdfcrawl.downloader.robots.policy import RobotsSettings
 from rdfcrawl.downloader.spool import limited_to_open_files
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.pipelines.contact import CONTACT_FILE, ContactMissing, names_contact
+from rdfcrawl.pipelines.contact import (
+    CONTACT_FILE,
+    ContactMissing,
+    names_contact,
+    use_kept_contact,
+)
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
 from rdfcrawl.uri.parse import NO_SCHEMES
@@ -87,6 +92,7 @@ class SpiderOptions(OptionsTable):
         """
         crawl = CrawlOptions.from_settings(settings, spider, budget=budget, quota=quota)
         extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
+        use_kept_contact(settings, crawl.paths.root.parent)
         fetch = FetchOptions.of(settings, crawl, extract.custom)
         read = cls.read(settings, crawl=crawl, extract=extract, fetch=fetch, **given)
         read |= {

@@ -85,14 +85,12 @@ class RdfSpider(Spider):
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
         from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
-        from rdfcrawl.pipelines.contact import use_kept_contact
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
         is_command, is_shell = is_of_command(cls.start), is_of_shell(settings)
         with exits_on_config_error(is_command or is_shell):
             apply_defaults(settings, wants_pipelines=not is_command)
-            use_kept_contact(settings)
             if is_shell:  # the spider is created in another thread, which cannot exit
                 SpiderOptions.from_settings(settings, cls.name)
 
@@ -149,7 +147,6 @@ class RdfSpider(Spider):
         """
         from rdfcrawl.core.options import scrapy_settings
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
-        from rdfcrawl.pipelines.contact import use_kept_contact
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
             SpiderOptions,
@@ -162,7 +159,6 @@ class RdfSpider(Spider):
         # A subclass may skip `super().update_settings`.
         if not (settings.frozen or scrapy_settings.has_defaults(settings)):
             scrapy_settings.apply_defaults(settings, wants_pipelines=not is_onlooker)
-            use_kept_contact(settings)
         given = cls.given(arguments, settings)
         parsed = accepts.parse(given)
         options = SpiderOptions.from_settings(
