@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import floor, log
+from math import floor, log, log1p
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.analysis.measures.refetches import claimed_times
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
 MAX_GROUPS: Final = 500
-_STEP: Final = log(1.25)  # width of the groups in each time, at first
+MAX_STRATA: Final = 10
+"""Sitemaps of a site whose pages are groups of their own; the pages of others, and all
+without a date, count together."""
+_STEP: Final = log(1.25)  # width of the groups in each number, at first
+_WIDEST: Final = 32.0  # then each number has few groups
 _NOT_FOUND: Final = frozenset({404, 410})
 _ALL_SITEMAPS: Final = ""
 
@@ -26,37 +30,31 @@ _ALL_SITEMAPS: Final = ""
 class PageRefetches(NamedTuple):
     """Intervals and present copy of a page, or the sums of several pages; in days.
 
-    An interval is silent until sitemaps claim a change, or to its end.
-
     Attributes:
         n_pages: number of pages.
         same: time of the intervals without a change.
-        silent_same: silent part of it.
-        n_false: intervals without a change that were claimed to have one.
+        n_false: claims of changes in these.
         n_missed: intervals with a change that was not claimed.
         missed: their time.
         n_claimed: intervals with a change that was claimed.
         claimed: their time.
-        silent: silent part of it.
+        n_claims: claims in these.
         copied: time of the copy, since 1970.
-        n_open: pages whose sitemaps claim a change since.
-        claimed_at: time of these claims, since 1970.
+        n_open: claims of changes since.
         n_refetches: of the pages.
         watched: time since the first fetch.
     """
 
     n_pages: float = 0
     same: float = 0
-    silent_same: float = 0
     n_false: float = 0
     n_missed: float = 0
     missed: float = 0
     n_claimed: float = 0
     claimed: float = 0
-    silent: float = 0
+    n_claims: float = 0
     copied: float = 0
     n_open: float = 0
-    claimed_at: float = 0
     n_refetches: float = 0
     watched: float = 0
 
@@ -77,18 +75,21 @@ GroupKey: TypeAlias = tuple[str | None, tuple[int, ...]]
 class SiteHistories:
     """Histories of the pages of a site that have a copy; like ones are one group.
 
-    Memory: `MAX_GROUPS` groups. If there are more, they are merged into wider ones.
+    Memory: `MAX_GROUPS` groups, or some more. If there are more, they are merged into
+    wider ones. So are the pages of all sitemaps but `MAX_STRATA`.
 
     Attributes:
         now: reference time of ages, in days since 1970.
         n_lost: copies of pages that are not found any more; they are stale.
-        groups: by the sitemap that dates the pages, None if none does, and by numbers.
+        groups: by the sitemap that dates the pages, None if none does, empty if one of
+            many, and by numbers.
     """
 
     now: float
     n_lost: int = 0
     groups: dict[GroupKey, PageRefetches] = field(default_factory=dict)
     _step: float = _STEP
+    _names: set[str | None] = field(default_factory=set)
 
     def add(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> None:
         """Add a page, unless it has no copy."""
@@ -103,7 +104,7 @@ class SiteHistories:
     def key_of(self, facts: UriFacts, intervals: Iterable[FetchInterval]) -> GroupKey:
         """Return the group of a page that was added and is not lost."""
         name, history = self._page(facts, intervals, copied_ms(facts) or 0)
-        return name, self._numbers(history)
+        return self._key(name, history)
 
     def _page(
         self, facts: UriFacts, intervals: Iterable[FetchInterval], since_ms: int
@@ -111,8 +112,7 @@ class SiteHistories:
         claims = claimed_times(facts, since_ms, round(self.now * DAY_MS))
         history = _sum_of(facts, intervals)._replace(
             copied=since_ms / DAY_MS,
-            n_open=int(bool(claims)),
-            claimed_at=claims[0] / DAY_MS if claims else 0.0,
+            n_open=len(claims),
             watched=max(self.now - facts.fetches[0].started_ms / DAY_MS, 0.0),
         )
         return (facts.dated_by if is_dated(facts) else None), history
@@ -128,47 +128,50 @@ class SiteHistories:
             self._add(None if name is None else _ALL_SITEMAPS, history)
 
     def _add(self, name: str | None, history: PageRefetches) -> None:
-        key = name, self._numbers(history.mean)
-        self.groups[key] = self.groups.get(key, PageRefetches()).plus(history)
-        if len(self.groups) > MAX_GROUPS:
+        self._names |= {name} if len(self._names) < MAX_STRATA else set()
+        self._put(name, history)
+        while len(self.groups) > MAX_GROUPS and self._step < _WIDEST:
             self._step *= 2
             groups, self.groups = self.groups, {}
             for (name_of, _), each in groups.items():
-                self._add(name_of, each)
+                self._put(name_of, each)
 
-    def _numbers(self, one: PageRefetches) -> tuple[int, ...]:
-        counts = one.n_missed, one.n_claimed, one.n_open
-        times = one.same, one.missed, one.claimed, one.silent, self.now - one.copied
-        since = one.claimed_at and self.now - one.claimed_at
-        return (*map(round, counts), *map(self._place, times), self._place(since))
+    def _put(self, name: str | None, history: PageRefetches) -> None:
+        key = self._key(name, history)
+        self.groups[key] = self.groups.get(key, PageRefetches()).plus(history)
 
-    def _place(self, days: float) -> int:
-        return floor(log(days) / self._step) if days > 0 else -(10**6)
+    def _key(self, name: str | None, history: PageRefetches) -> GroupKey:
+        one = history.mean
+        counts = one.n_missed, one.n_claimed, one.n_claims, one.n_open
+        times = one.same, one.missed, one.claimed, self.now - one.copied
+        numbers = *(log1p(x) / self._step for x in counts), *map(self._place, times)
+        is_known = name is None or name in self._names
+        return (name if is_known else _ALL_SITEMAPS), tuple(map(floor, numbers))
+
+    def _place(self, days: float) -> float:
+        return log(days) / self._step if days > 0 else -(10**6)
 
 
 def _sum_of(facts: UriFacts, intervals: Iterable[FetchInterval]) -> PageRefetches:
     """Return the sums of the intervals of a page."""
     has_dates = is_dated(facts)
-    same = silent_same = missed = claimed = silent = 0
-    n_false = n_missed = n_claimed = n_all = 0
+    same = missed = claimed = n_all = 0
+    n_false = n_missed = n_claimed = n_claims = 0
     for each in intervals:
         n_all += 1
         if has_dates and not each.is_dated:
             continue  # the claims of that time are not known any more
-        length = quiet = each.end_ms - each.begin_ms
-        if each.is_claimed:
-            quiet = each.claimed_ms[0] - each.begin_ms
+        length = each.end_ms - each.begin_ms
         if not each.content_changed:
-            same, silent_same = same + length, silent_same + quiet
-            n_false += each.is_claimed
+            same, n_false = same + length, n_false + len(each.claimed_ms)
         elif each.is_claimed:
             n_claimed, claimed = n_claimed + 1, claimed + length
-            silent += quiet
+            n_claims += len(each.claimed_ms)
         else:
             n_missed, missed = n_missed + 1, missed + length
     return PageRefetches(
-        *(1, same / DAY_MS, silent_same / DAY_MS, n_false, n_missed, missed / DAY_MS),
-        *(n_claimed, claimed / DAY_MS, silent / DAY_MS),
+        *(1, same / DAY_MS, n_false, n_missed, missed / DAY_MS),
+        *(n_claimed, claimed / DAY_MS, n_claims),
         n_refetches=n_all,
     )
 

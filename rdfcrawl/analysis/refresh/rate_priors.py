@@ -6,8 +6,8 @@ some rate. These parameters are not estimated by one number each: draws from the
 posterior distribution show how little a few refetches say.
 
 Claims and changes are Poisson processes. So a page that changes at rate L has unclaimed
-changes at rate (1 - recall) L. Silence says that there were no others. All of it counts
-until the first claim in an interval, so it does not matter when a policy ends that.
+changes at rate (1 - recall) L, and claims at rate recall L + false: each was a change
+with the same probability. All claims count, since a policy chooses pages by them.
 """
 
 from __future__ import annotations
@@ -131,28 +131,23 @@ def likelihoods(
         false: claims without a change, a day.
     """
     age = max(now - one.copied, 0.0)
-    quiet = age if not one.n_open else max(one.claimed_at - one.copied, 0.0)
     missed = one.missed / one.n_missed if one.n_missed else 0.0
-    without = one.silent_same + one.missed + one.silent + quiet
-    of_false = one.n_false * log(false) - false * without
     n = one.n_claimed or 1.0
-    silent, claimed = one.silent / n, one.claimed / n
+    claimed, n_claims = one.claimed / n, one.n_claims / n
+    known = one.same + one.missed + one.claimed + age
     logs, fresh = [], []
     for rate in rates:
         seen = recall * rate
-        value = of_false - rate * one.same - seen * quiet
+        n_false, silent = log(false / (seen + false)), rate - seen
+        value = one.n_false * n_false - silent * one.same - (seen + false) * known
+        value += (one.n_false + one.n_claims + one.n_open) * log(seen + false)
         if one.n_missed:
-            value -= seen * one.missed
-            value += one.n_missed * _log(-expm1(-(rate - seen) * missed))
+            value += one.n_missed * _log(-expm1(-silent * missed))
         if one.n_claimed:
-            part = exp(-seen * silent) * (seen + false) - false * exp(-rate * claimed)
-            value += one.n_claimed * _log(part)
-        kept = exp(-(rate - seen) * age)
-        if one.n_open:
-            value += _log(seen + false)
-            kept = exp(seen * quiet - rate * age) * false / (seen + false)
+            same = exp(n_claims * n_false - silent * claimed)
+            value += one.n_claimed * _log(1 - same)
         logs.append(value)
-        fresh.append(min(kept, 1.0))
+        fresh.append(exp(one.n_open * n_false - silent * age))
     most = max(logs)
     ratios = [exp(max(value - most, _LOG_LEAST)) for value in logs]
     return GroupLikelihoods(ratios, most, fresh)
@@ -177,7 +172,7 @@ class StratumPages:
         self.histories, self.now, self.has_dates = some, now, has_dates
         self.ones = [each.mean for each in some]
         times = {now - one.copied for one in self.ones}
-        times |= {one.same for one in self.ones} | {one.silent for one in self.ones}
+        times |= {one.same for one in self.ones}
         for one in self.ones:
             times.add(one.missed / one.n_missed if one.n_missed else 0.0)
             times.add(one.claimed / one.n_claimed if one.n_claimed else 0.0)
@@ -186,8 +181,8 @@ class StratumPages:
         self.rates = self.steps.rates
         self._likelihoods: dict[tuple[float, float], list[GroupLikelihoods]] = {}
         self.recall_around = _recall_around(some, now)
-        silent = max(sum(each.silent_same for each in some), 0.0)
-        self.false_around = log((sum(x.n_false for x in some) + 0.5) / (silent + 30))
+        same = max(sum(each.same for each in some), 0.0)
+        self.false_around = log((sum(x.n_false for x in some) + 0.5) / (same + 30))
 
     @property
     def has_history(self) -> bool:
@@ -232,15 +227,15 @@ class StratumPages:
 def _recall_around(some: Sequence[PageRefetches], now: float) -> tuple[float, float]:
     """Return a first estimate of the logit of the recall, and its error.
 
-    Claimed changes can be seen in silent time, others in intervals without a claim.
+    Claimed changes can be seen at all times, others in intervals without a claim.
     """
     n_claimed = sum(each.n_claimed for each in some) + 0.5
     n_missed = sum(each.n_missed for each in some) + 0.5
     time = sum(each.same + each.missed for each in some)
     age = sum(now * each.n_pages - each.copied for each in some)
     age = max(age, 0.0)  # the clock may have been set back
-    silent = sum(each.silent_same + each.missed + each.silent for each in some) + age
-    middle = log(n_claimed / n_missed * (time + 1) / (silent + 1))
+    known = sum(each.same + each.missed + each.claimed for each in some) + age
+    middle = log(n_claimed / n_missed * (time + 1) / (known + 1))
     return middle, sqrt(1 / n_claimed + 1 / n_missed)
 
 

@@ -1,7 +1,7 @@
 """The interval of the freshness of copies, against simulated webs whose truth is known.
 
-`python -m tests.analysis.refresh.test_freshness [N_RUNS]` prints the coverage and the
-mean width for larger webs: the table of docs/explanation/refresh.md.
+`python -m tests.analysis.refresh.test_freshness [N_RUNS [N_PAGES]]` prints the coverage
+and the mean width: the table of docs/explanation/refresh.md.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ WEBS = {
     "always new": Web(honesty="rewritten", share=0.2),
     "new by chance": Web(honesty="random", share=0.2),
     "never new": Web(honesty="silent", share=0.2),
+    "false claims, few fetches": Web(honesty="imprecise", share=0.05),
+    "new by chance, few fetches": Web(honesty="random", share=0.05),
 }
 
 
@@ -99,9 +101,10 @@ def test_interval_has_the_true_freshness() -> None:
 
 def main() -> None:
     """Print a row for each web."""
-    n_runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    given = [*map(int, sys.argv[1:]), *(100, 40)[len(sys.argv) - 1 :]]
+    n_runs, n_pages = given
     for name, web in WEBS.items():
-        found = [watched(web, 200, seed) for seed in range(n_runs)]
+        found = [watched(web, n_pages, seed) for seed in range(n_runs)]
         n_inside = sum(low <= truth <= high for low, high, truth in found)
         width = sum(high - low for low, high, _ in found) / n_runs
         print(f"| {name} | {n_inside} of {n_runs} | {width:.2f} |", flush=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isfinite
 from operator import attrgetter
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,11 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriListing,
 )
 from rdfcrawl.analysis.refresh.freshness import freshness_now, page_outlooks
-from rdfcrawl.analysis.refresh.histories import SiteHistories
+from rdfcrawl.analysis.refresh.histories import (
+    MAX_GROUPS,
+    MAX_STRATA,
+    SiteHistories,
+)
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
 from rdfcrawl.analysis.refresh.sampling import sample
 from rdfcrawl.analysis.refresh.stale import StaleProbability
@@ -159,3 +165,41 @@ def test_impossible_points() -> None:
     found = sample(lambda _: -inf, [0.0, 1.0], [1.0, 0.0001], 20, "a")
     assert len(found) == 20
     assert all(isfinite(x) for point in found for x in point)
+
+
+def test_site_of_many_sitemaps() -> None:
+    """If hundreds of sitemaps date the pages, then those of most count together."""
+    pages = [
+        replace(dated_page(0, n % 7 + 1), url=f"u{n}", dated_by=f"{n}")
+        for n in range(700)
+    ]
+    histories = histories_of(pages, 9 * DAY_MS)
+    names = {name for name, _ in histories.groups}
+    assert len(names) == MAX_STRATA + 1
+    check_freshness(histories, 9 * DAY_MS)
+    for each in pages:
+        assert histories.key_of(each, iter_intervals(each)) in histories.groups
+
+
+def test_site_of_many_kinds_of_history() -> None:
+    """If the histories of pages are all different, then they form limited groups."""
+    histories = SiteHistories(50.0)
+    for n in range(1500):
+        dice = Random(n)
+        days, contents = [0], ["a"]
+        for _ in range(49):
+            days.append(days[-1] + dice.randint(0, 1))
+            contents.append(dice.choice("ab" if n % 2 else "aaaab"))
+        fetches = tuple(
+            UriFetch(started_ms=n + round(day * DAY_MS), content_hash=x)
+            for day, x in zip(days, contents, strict=True)
+        )
+        claims = tuple(
+            LastmodClaim(read_ms=day * DAY_MS, lastmod_ms=day * DAY_MS)
+            for day in sorted(dice.sample(range(50), n % 50))
+        )
+        facts = replace(dated_page(0), fetches=fetches, claims=claims)
+        histories.add(facts, iter_intervals(facts))
+    assert len(histories.groups) <= MAX_GROUPS
+    assert sum(x.n_pages for x in histories.groups.values()) == 1500
+    check_freshness(histories, 51 * DAY_MS)
