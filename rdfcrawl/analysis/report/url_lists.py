@@ -54,6 +54,8 @@ class UrlList(NamedTuple):
 
 
 _LINKED: Final = ("linked by", "sitemap")
+_WITH_STATUS: Final = ("URL", "status", "requested", *_LINKED)
+_WITH_REASON: Final = ("URL", "reason", *_LINKED)
 MISSED: Final = UrlList(
     "missed",
     "Pages that sitemaps miss",
@@ -88,7 +90,7 @@ _OF_OUTCOMES: Final = {
         "Not found",
         "URLs with the response 404 or 410. Remove them from sitemaps, and correct"
         " links to them.",
-        ("URL", "status", "requested", *_LINKED),
+        _WITH_STATUS,
     ),
     PageOutcome.REDIRECTED: UrlList(
         "redirected",
@@ -101,20 +103,20 @@ _OF_OUTCOMES: Final = {
         "Blocked by robots.txt",
         "URLs that robots.txt forbids, so they were not requested. Remove the listed"
         " ones from sitemaps, or allow them.",
-        ("URL", "reason", *_LINKED),
+        _WITH_REASON,
     ),
     PageOutcome.NOINDEX: UrlList(
         "noindex",
         "Not for search engines",
         "Pages with “noindex” in X-Robots-Tag or in a robots meta element. Remove the"
         " listed ones from sitemaps, or allow indexing.",
-        ("URL", "status", "requested", *_LINKED),
+        _WITH_STATUS,
     ),
     PageOutcome.ERROR_PAGE: UrlList(
         "error-pages",
         "Error pages with status 200",
         "Pages that say that there is no such page. They should have status 404.",
-        ("URL", "status", "requested", *_LINKED),
+        _WITH_STATUS,
     ),
     PageOutcome.FAILED: UrlList(
         "failed",
@@ -127,7 +129,7 @@ _OF_OUTCOMES: Final = {
         "Refused by the crawl",
         "URLs that were not requested because of limits of the crawl, such as"
         " max_per_host.",
-        ("URL", "reason", *_LINKED),
+        _WITH_REASON,
     ),
     PageOutcome.NOT_TRIED: UrlList(
         "not-requested",
