@@ -127,21 +127,31 @@ def with_clusters(
     texts = [_few_words(each, known) for each in facts]
     same = Counter(texts)
     clustered = [
-        replace(
+        _clustered(
             each,
-            cluster=cluster,
-            original=original,
+            *representatives.get(each.url, ("", "")),
             is_error_page=each.is_error_page
             or (text is not None and same[text] >= LEAST_EQUAL),
         )
         for each, text in zip(facts, texts, strict=True)
-        for cluster, original in (representatives.get(each.url, ("", "")),)
     ]
     copies = _Copies(clustered, prints, known)
     for each in clustered:
         found, share = copies.of(each), copies.containment(each)
         is_plain = not found and not share
         yield each if is_plain else replace(each, copies=found, containment=share)
+
+
+def _clustered(
+    facts: UriFacts, cluster: str, original: str, *, is_error_page: bool
+) -> UriFacts:
+    found = cluster, original, is_error_page
+    if found == (facts.cluster, facts.original, facts.is_error_page):
+        return facts  # of most pages, and a copy takes long
+    cluster, original, is_error_page = found
+    return replace(
+        facts, cluster=cluster, original=original, is_error_page=is_error_page
+    )
 
 
 def _few_words(

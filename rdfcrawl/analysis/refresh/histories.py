@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import floor, log, log1p
+from operator import add
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.analysis.measures.refetches import claimed_times
@@ -60,12 +61,14 @@ class PageRefetches(NamedTuple):
 
     def plus(self, other: PageRefetches) -> PageRefetches:
         """Return the sums of both."""
-        return PageRefetches(*(x + y for x, y in zip(self, other, strict=True)))
+        return PageRefetches._make(map(add, self, other))
 
     @property
     def mean(self) -> PageRefetches:
         """The history of one page."""
-        return PageRefetches(*(each / self.n_pages for each in self))
+        if self.n_pages == 1:
+            return self
+        return PageRefetches._make(each / self.n_pages for each in self)
 
 
 GroupKey: TypeAlias = tuple[str | None, tuple[int, ...]]
