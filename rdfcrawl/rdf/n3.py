@@ -29,6 +29,9 @@ _STATEMENT: Final = b"{[]=[]. "
 # Replaces a quantifier in a formula: a statement about the same terms. The scope of a
 # quantifier is its formula, which is left out completely.
 _NO_QUANTIFIER: Final = b"[] ="
+# Replaces one outside of formulas, to reveal the names that it quantifies.
+_QUANTIFIED: Final = b"<urn:rdfcrawl:quantified>"
+_QUANTIFIED_NAME: Final = _QUANTIFIED + b" <http://www.w3.org/2002/07/owl#sameAs> "
 # Everything up to the next brace, quantifier or incomplete token, in one step of the
 # regular expression engine. `<=` and `<-` are operators.
 _PLAIN = re.compile(
@@ -36,19 +39,16 @@ _PLAIN = re.compile(
     rb"|<[=-]|<(?=[^=-])[^>\n\r]*+>|@(?!for(?:All|Some)\b)(?=.{8}))*+",
     re.DOTALL,
 )
-_QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
+_QUANTIFIER = re.compile(rb"@for(?:All|Some)\b(?=.)", re.DOTALL)
 
 
 class FormulaMarker:
-    """Screen that inserts a statement into each formula of N3.
-
-    A quantifier outside formulas changes the meaning of names in all of the document:
-    the text after it is dropped.
+    """Screen that inserts a statement into each formula of N3, and per quantifier.
 
     Attributes:
         has_braces: of a formula or string, so far.
         has_formulas: so far.
-        has_quantifiers: outside formulas; the text ended at the first.
+        has_quantifiers: outside formulas, so far.
     """
 
     def __init__(self) -> None:
@@ -61,8 +61,6 @@ class FormulaMarker:
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
         """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
-        if self.has_quantifiers:
-            return b""
         block = self._open.joined(block, is_last=is_last)
         self.has_braces = self.has_braces or b"{" in block
         if is_last:
@@ -71,10 +69,7 @@ class FormulaMarker:
         self._is_first = False
         at = self._mark(block, parts)
         end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]  # always
-        if _QUANTIFIER.match(block, end):
-            self.has_quantifiers = True
-            parts.append(block[at:end])
-        elif is_last:
+        if is_last:
             parts.append(block[at : -len(PADDING)])
         else:
             parts.append(block[at:end])
@@ -83,7 +78,7 @@ class FormulaMarker:
         return b"".join(parts)
 
     def _mark(self, block: bytes, parts: list[bytes]) -> int:
-        """Append the text up to the last brace to `parts`; return its end."""
+        """Append text to `parts` up to the last brace or quantifier; return its end."""
         at = 0
         while True:
             end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
@@ -97,8 +92,10 @@ class FormulaMarker:
                 self._depth = max(self._depth - 1, 0)
                 parts.append(block[at : end + 1])
                 at = end + 1
-            elif self._depth and (quantifier := _QUANTIFIER.match(block, end)):
-                parts += block[at:end], _NO_QUANTIFIER
+            elif quantifier := _QUANTIFIER.match(block, end):
+                self.has_quantifiers = self.has_quantifiers or not self._depth
+                instead = _NO_QUANTIFIER if self._depth else _QUANTIFIED + b" ="
+                parts += block[at:end], instead
                 at = quantifier.end()
             else:
                 return at
@@ -116,6 +113,9 @@ def without_formulas(
 ) -> Iterator[bytes]:
     """Yield lines of canonical N-Quads that are neither in nor about a formula.
 
+    Those with a name that is quantified outside of formulas mean something else, and
+    are left out from there on.
+
     Args:
         blocks: output of the parser: statements in a formula precede those about the
             formula.
@@ -126,12 +126,17 @@ def without_formulas(
         SourceFault: `N3_FORMULA`: too many formulas.
     """
     formulas: set[bytes] = set()
+    quantified: set[bytes] = set()
     for block in blocks:
-        if not marker.has_braces:
+        if not (marker.has_braces or marker.has_quantifiers):
             yield block
             continue
-        lines = block.splitlines(keepends=True)
-        yield b"".join(x for x in lines if not _is_of_formula(x, formulas, log))
+        lines: Iterable[bytes] = block.splitlines(keepends=True)
+        if marker.has_braces:
+            lines = (x for x in lines if not _is_of_formula(x, formulas, log))
+        if marker.has_quantifiers:
+            lines = (x for x in lines if not _is_quantified(x, quantified, log))
+        yield b"".join(lines)
         if len(formulas) > MAX_FORMULAS:
             raise SourceFault(Reason.N3_FORMULA, f"more than {MAX_FORMULAS} formulas")
 
@@ -148,4 +153,16 @@ def _is_of_formula(line: bytes, formulas: set[bytes], log: FaultLog) -> bool:
     if subject not in formulas and last not in formulas:
         return False
     log.note(Reason.N3_FORMULA, "statements in formulas and about them")
+    return True
+
+
+def _is_quantified(line: bytes, names: set[bytes], log: FaultLog) -> bool:
+    """Return whether a statement names what a quantifier stands for, and log this."""
+    subject, predicate, rest = line.split(b" ", 2)
+    obj = rest[:-3]  # a literal is no name
+    if line.startswith(_QUANTIFIED_NAME):
+        names.add(obj)
+    elif names.isdisjoint((subject, predicate, obj)):
+        return False
+    log.note(Reason.N3_FORMULA, "quantified names and statements with them")
     return True

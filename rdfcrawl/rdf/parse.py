@@ -307,8 +307,6 @@ class DocumentParser:
         if attempt.needs_context:
             self._note_contexts()
         self.is_partial = attempt.is_partial
-        if self._marker is not None:
-            self._end_of_logic(self._marker)
 
     def _open(self, form: Format) -> AbstractContextManager[bytes | BinaryIO]:
         self._marker = None
@@ -331,11 +329,6 @@ class DocumentParser:
             yield from self.output.chunks((block,), has_graphs=has_graphs)
             if self.output.is_full:
                 return
-
-    def _end_of_logic(self, marker: FormulaMarker) -> None:
-        if marker.has_quantifiers:
-            self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
-            self.is_partial = True
 
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
@@ -444,8 +437,6 @@ class DocumentParser:
             else:
                 yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = reader.is_partial
-        if self._marker is not None:
-            self._end_of_logic(self._marker)
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements of N3 with keywords; None for other N3."""

@@ -192,6 +192,7 @@ async def test_stop_ends_a_visit_at_once(
     assert server.targets == ["/a"]
     assert list(visit.returned) == [1]
     assert list(late.returned) == [0]
+    assert (visit.is_postponed, late.is_postponed) == (False, True)
     check_invariant(visit)
 
 

@@ -153,12 +153,35 @@ def test_variables_in_older_syntax_are_counted() -> None:
 
 
 @pytest.mark.parametrize("quantifier", ["@forAll", "@forSome"])
-def test_quantifiers_end_the_document(quantifier: str) -> None:
-    """If names are quantified, then statements after that mean something else."""
-    text, parsed = read(f"{P}:a :b '{quantifier}'. {quantifier} :x. :x :y :z.{LAST}")
-    assert text == f'<http://e/a> <http://e/b> "{quantifier}" .\n'
-    assert reasons(parsed) == {Reason.N3_FORMULA: 1}
-    assert parsed.is_partial
+@pytest.mark.parametrize(
+    ("names", "n_left_out"),
+    [
+        (":x .", 4),
+        (":x, :y .", 5),
+        (":x , <http://e/y>.", 5),
+        (":x . { :y :says :x } => { :x :p 1 } .", 7),
+        (":x . :m :says { :n :o '}' } .", 6),
+    ],
+)
+def test_quantifiers_cost_statements_with_their_names(
+    quantifier: str, names: str, n_left_out: int
+) -> None:
+    """If names are quantified, then only later statements with them are left out."""
+    body = ":x :y :z . :a :x 1 . :a :b :x . :a :b '<http://e/x>' ."
+    text, parsed = read(f"{P}:x :b '{quantifier}'. {quantifier} {names} {body}{LAST}")
+    kept = f'<http://e/x> <http://e/b> "{quantifier}" .\n'
+    assert text == f'{kept}<http://e/a> <http://e/b> "<http://e/x>" .\n{END}'
+    assert reasons(parsed) == {Reason.N3_FORMULA: n_left_out}
+    assert not parsed.is_partial
+
+
+@pytest.mark.parametrize("names", [" .", " 5 .", " :x :y .", " :x", " :x, .", " [] ."])
+def test_broken_quantifier_leaves_other_statements(names: str) -> None:
+    """If a quantifier is not well-formed, then the statements after it are read."""
+    text, parsed = read(f"{P}:a :b :c . @forAll{names}\n:a :b 2 .{LAST}")
+    assert text.startswith("<http://e/a> <http://e/b> <http://e/c> .\n")
+    assert text.endswith(END)
+    assert parsed.faults
 
 
 def test_statements_that_are_no_rdf_are_left_out() -> None:
