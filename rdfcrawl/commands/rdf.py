@@ -86,12 +86,19 @@ class Command(QuietCommand):
         if len(args) != 1 or self.settings is None:
             fail("rdf: name one URL or file, or - for standard input")
         request = self._request(args[0], opts)
+        from rdfcrawl.pipelines.callbacks.archive_inspection import is_archive
+
         try:
+            if is_archive(args[0]):
+                from rdfcrawl.launch.archive_report import show_archive
+
+                self.exitcode = show_archive(request, opts.limit, opts.to)
+                return
             if opts.to:
                 inspection = _convert(request, Path(opts.to))
             else:
                 inspection = _show(request, opts.limit)
-        except (ConfigError, OSError) as error:
+        except (ConfigError, OSError, SourceFault) as error:
             fail(str(error))
         self.exitcode = _exit_code(inspection, self.settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +48,7 @@ class ResultLog:
         self._seeds = QuadSegments(root / SEEDS, worker, limits, form="txt")
         self._hosts = QuadSegments(root / HOSTS, worker, limits, form="txt")
         self._seed_results: dict[tuple[str, int], SeedResult] = {}
+        self._captured: Counter[str] = Counter()  # statements by URL of an archive
         # documents and statements by host and result
         self._sums: defaultdict[tuple[str, str], list[int]] = defaultdict(
             lambda: [0, 0]
@@ -59,13 +60,20 @@ class ResultLog:
         Several documents of one response of a seed are one result.
         """
         record = document.record
-        result = str(document.status or _reason(document) or status.lower())
-        if "://" in record.url:  # else it is a line of a file of seeds
-            sums = self._sums[_name_of(record.url), result]
+        is_capture = record.kind is Kind.WARC and not document.response.requested
+        url = document.url if is_capture else record.url
+        if "://" in url:  # else it is a line of a file of seeds
+            result = str(document.status or _reason(document) or status.lower())
+            sums = self._sums[_name_of(url), result]
             # Several documents in one response are one request.
-            sums[0] += bool(document.response.requested) or not document.status
+            is_request = document.response.requested or not document.status
+            sums[0] += bool(is_request or is_capture)
             sums[1] += 0 if document.has_same_statements else document.n_quads
-        if not record.depth and not record.parent and is_seed(record):
+        if record.depth or record.parent or not is_seed(record):
+            return
+        if is_capture:  # its file comes later
+            self._captured[record.url] += document.n_quads
+        else:
             self._note_seed(document, status)
 
     def _note_seed(self, document: Document, status: Status) -> None:
@@ -77,7 +85,7 @@ class ResultLog:
             version_ms=version_ms,
             status=status,
             http_status=document.status,
-            n_statements=document.n_quads,
+            n_statements=document.n_quads + self._captured.pop(url, 0),
             n_links=document.n_links + document.n_follow_ups,
             reason=str(fault.reason) if fault else _why_empty(document),
             detail=fault.detail[:MAX_CHARS] if fault else "",

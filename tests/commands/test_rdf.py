@@ -14,6 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 from tests.conftest import LOOPBACK_NETS
+from tests.support.web_archives import HOST, Archive
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
@@ -125,6 +126,31 @@ def test_reason_and_remedy_of_no_statements(rdf: RunRdf, tmp_path: Path) -> None
         assert any(hint in x for x in hints), done.stderr
     done = rdf(tmp_path / "links.html", "--follow", "abox,hyperlink")
     assert "not followed" not in done.stderr
+
+
+def test_captures_of_a_web_archive(rdf: RunRdf, tmp_path: Path) -> None:
+    """If a file is a web archive, then each readable capture is shown and written."""
+    archive = Archive()
+    archive.add_statement("one")
+    archive.add(f"{HOST}/page", PAGE, ("Content-Type", "text/html"))
+    archive.add(f"{HOST}/picture", b"GIF89a", ("Content-Type", "image/gif"))
+    archive.add(f"{HOST}/gone", b"", status="404 Not Found")
+    path, target = tmp_path / "a.warc.gz", tmp_path / "all.nq"
+    path.write_bytes(archive.content())
+    done = rdf(path)
+    assert done.returncode == 0, done.stderr
+    assert f"capture     {HOST}/one (text/turtle): 1 statement\n" in done.stderr
+    assert f"capture     {HOST}/page (text/html): 4 statements\n" in done.stderr
+    assert "statements  5 of 2 captures" in done.stderr
+    assert "<urn:x:one>" in done.stdout
+    done = rdf(path, "--to", target)
+    assert len(target.read_text().splitlines()) == 5
+    assert done.stdout == ""
+    path.write_bytes(b"no archive")
+    done = rdf(path)
+    assert done.returncode == 1
+    assert "hint        no capture has a format of RDF" in done.stderr
+    assert rdf(path, "--to", tmp_path / "all.ttl").returncode == 2
 
 
 def test_robots_are_obeyed_by_default(rdf: RunRdf, server: RawServer) -> None:

@@ -49,7 +49,7 @@ from rdfcrawl.uri.link_filter import LinkFilter
 from rdfcrawl.uri.parse import scheme_of
 
 _MAX_DOUBLINGS: Final = 6
-_MAX_RATIO: Final = 200.0  # of content codings, like for fetched bodies
+MAX_RATIO: Final = 200.0  # of content codings, like for fetched bodies
 _BEHIND: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
 _MAX_VALUE_CHARS: Final = 64 * 1024
 _RESERVATIONS: Final = frozenset(
@@ -138,9 +138,9 @@ class WarcHarvester(Harvester):
             return
         reader = self._reader(opened, document.response.ended_ms, log)
         with opened.file:
-            async for capture in _iter_captures(reader, log):
+            async for capture in iter_captures(reader, log):
                 n_captures += 1
-                yield _document_of(capture, document)
+                yield document_of_capture(capture, document)
         for what, number in reader.counts.items():
             self._context.count(f"warc/read/{what}", number)
         following = self._following(document, reader, log)
@@ -190,7 +190,7 @@ class WarcHarvester(Harvester):
                 dictionary=opened.dictionary,
             ),
             log=log,
-            limits=CaptureLimits(self._most_bytes, options.spool_bytes, _MAX_RATIO),
+            limits=CaptureLimits(self._most_bytes, options.spool_bytes, MAX_RATIO),
             until_ms=until_ms,
             is_wanted=self._is_selected,
             new_file=self._spool.new_path,
@@ -210,16 +210,7 @@ class WarcHarvester(Harvester):
             return False
         if capture.status in GONE | REDIRECTS:
             return self._filter.admits(capture.url)
-        if capture.status >= HTTPStatus.MULTIPLE_CHOICES:
-            return False
-        media_type, _ = parse_content_type(capture.content_type)
-        decision = sniffing.decide(media_type, capture.url, head)
-        is_read = (
-            decision.format is not None
-            or decision.packing is not None
-            or is_link_set(media_type, decision, head)
-        )
-        return is_read and self._filter.admits(capture.url)
+        return is_readable(capture, head) and self._filter.admits(capture.url)
 
     def _following(
         self, document: Document, reader: CaptureReader, log: FaultLog
@@ -243,7 +234,20 @@ class WarcHarvester(Harvester):
         return next_step(document.record, following)
 
 
-async def _iter_captures(
+def is_readable(capture: WarcCapture, head: bytes) -> bool:
+    """Return whether a capture is a success in a format that is read."""
+    if capture.status >= HTTPStatus.MULTIPLE_CHOICES:
+        return False
+    media_type, _ = parse_content_type(capture.content_type)
+    decision = sniffing.decide(media_type, capture.url, head)
+    return (
+        decision.format is not None
+        or decision.packing is not None
+        or is_link_set(media_type, decision, head)
+    )
+
+
+async def iter_captures(
     reader: CaptureReader, log: FaultLog
 ) -> AsyncIterator[WarcCapture]:
     """Yield captures; the file of each body is deleted afterwards."""
@@ -272,7 +276,7 @@ def _target_of(capture: WarcCapture) -> str:
         return ""
 
 
-def _document_of(capture: WarcCapture, document: Document) -> Document:
+def document_of_capture(capture: WarcCapture, document: Document) -> Document:
     """Return a capture as a document, with the time of the capture."""
     if capture.status in REDIRECTS:
         return _redirect_of(capture, document)

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.command_forks import scrapy
+from tests.support.web_archives import HOST, Archive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
@@ -150,3 +153,21 @@ def test_the_next_run_replaces_results(crawled: _Crawled) -> None:
     assert "2 of 30 seeds failed" in again.stderr
     seeds = _of(crawled.results("--json"), "url")
     assert seeds[crawled.server.url("/gone")]["status"] == "SUCCESSFUL"
+
+
+def test_an_archive_is_one_seed(commands: Commands, tmp_path: Path) -> None:
+    """If captures come from an archive, then they count for it and for their hosts."""
+    archive = Archive()
+    archive.add_statement("one")
+    archive.add_statement("two")
+    archive.add(f"{HOST}/moved", b"", ("Location", "/one"), status="301 Moved")
+    (tmp_path / "a.warc.gz").write_bytes(archive.content())
+    files = {"files": tmp_path / "a.warc.gz"}
+    result = commands.crawl(spider="warc", arguments=files)
+    where = f"-sCRAWL_DIR={result.folder.parent}", "-sCRAWL_ID=warc"
+    seeds = scrapy("results", "seeds", "--json", *where)
+    (row,) = map(json.loads, seeds.stdout.splitlines())
+    assert row["n_statements"] == 2
+    assert row["status"] == "SUCCESSFUL"
+    hosts = _of(scrapy("results", "hosts", "--json", *where).stdout, "host")
+    assert hosts["archived.example"]["results"] == {"200": 2, "301": 1}
