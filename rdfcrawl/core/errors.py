@@ -149,7 +149,7 @@ class Reason(StrEnum):
 
 
 class Decision(StrEnum):
-    """Why a URI was found but not queued.
+    """Why a URI was found but not queued, or queued last, or set aside in the queue.
 
     A closed set: each member is a statistic (`decision/<reason>`) and a value in the
     log of decisions, and is described in `docs/reference/stores.md`. For a queued URI
@@ -174,6 +174,8 @@ class Decision(StrEnum):
     DUPLICATE = "duplicate"
     HOST_BUDGET = "host_budget"
     DOMAIN_BUDGET = "domain_budget"
+    UNLIKELY_LAST = "unlikely_last"
+    UNLIKELY = "unlikely"
 
 
 # A part of the document was not read. Repaired errors, and errors in parts that are not

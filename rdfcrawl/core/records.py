@@ -302,6 +302,7 @@ class Document:
         chunks: its statements.
         is_followed: its quads are searched for links.
         n_quads: statements that have passed the store.
+        n_wanted: statements with wanted classes or properties, stored or not.
         n_links: links passed to the frontier.
         n_follow_ups: records that it led to, other than links.
         n_documents: number of documents in the response, as in a page of a portal.
@@ -334,6 +335,7 @@ class Document:
     chunks: AsyncIterator[QuadChunk] | None = None
     is_followed: bool = True
     n_quads: int = 0
+    n_wanted: int = 0
     n_links: int = 0
     n_follow_ups: int = 0
     n_documents: int = 0

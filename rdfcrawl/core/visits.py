@@ -144,6 +144,8 @@ class Visit:
     task: asyncio.Task[Any] | None = None  # makes it, or processes its documents
     is_cut: bool = False  # it must end now; unfinished records go back
     cut_at: float = float("-inf")  # monotonic time of the last cancellation
+    # Indexes of `returned` that are not requested, as their forms of URL are unlikely.
+    unlikely: set[int] = field(default_factory=set)
     # By index, unreadable records of the frontier; a document reports each.
     unreadable: dict[int, bytes] = field(default_factory=dict)
     # Indexes of records that were given up, and may succeed later.
@@ -214,6 +216,11 @@ class Visit:
             return
         if faults and not any(fault.reason in lasting for fault in faults):
             self.owed.add(index)
+
+    def set_aside(self, index: int) -> None:
+        """Leave out a pending record as unlikely; the frontier keeps it."""
+        self.give_back([index])
+        self.unlikely.add(index)
 
     @property
     def lasting_reasons(self) -> frozenset[Reason]:

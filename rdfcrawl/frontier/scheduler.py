@@ -386,6 +386,7 @@ class FrontierScheduler(BaseScheduler):
             "frontier/failed": session.worker.n_failed,
             "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
+            "frontier/unlikely": session.ingests.wanted.n_unlikely,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.seeds.n_pings_taken,
             "ping/refused": session.seeds.n_pings_refused,

@@ -182,6 +182,7 @@ class CrawlSession:
                 prepare=ingests.learn_claimed,
                 restore=restore,
             ),
+            wanted=ingests.wanted,
             epoch_log=options.paths.epochs / f"{options.worker}.jsonl",
             run_began_ms=await begin_run(frontier, run),
         )
@@ -215,6 +216,8 @@ class CrawlSession:
         await profiles.take_up()
         if arguments.retry:
             n = await retry.persistent("retry", frontier.retry, arguments.retry)
+            if "unlikely" in arguments.retry:
+                await retry.persistent("retry", frontier.forms.forget_shown)
             logger.info("queued %s again that had been given up", counted(n, "URI"))
         await retry.persistent("hosts to leave", leave_list.begin)
         ingests.renew_filters()

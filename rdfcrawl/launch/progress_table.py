@@ -22,6 +22,7 @@ from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
+from rdfcrawl.frontier.queue.form_counts import NONE_UNLIKELY, UnlikelyUrls
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
 from rdfcrawl.frontier.queue.profiles import CrawlMember
@@ -203,6 +204,8 @@ def print_summary(
         "left in queue": f"{left:,}",
         "not due": safe_text(notes["not due"]),
         "owed": _owed(now.owed),
+        "wanted": _wanted(now),
+        "unlikely": safe_text(_unlikely(now.unlikely)),
         "quotas": _epochs(now),
         "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
         "faults": _faults(now.faults),
@@ -216,6 +219,8 @@ def print_summary(
         "changes": now.changes,
         "not due": notes["not due"],
         "owed": now.owed.n_uris,
+        "wanted": "want/documents" in now.figures or now.unlikely.n_urls,
+        "unlikely": now.unlikely.n_urls,
         "quotas": now.epochs,
         "own faults": own,
         "missing": notes["missing"],
@@ -318,6 +323,25 @@ def _owed(owed: OwedUris) -> str:
     return f"{counted(owed.n_uris, 'URI')}: {text}"
 
 
+def _wanted(now: CrawlSnapshot) -> str:
+    """Return the numbers of wanted statements and of the bytes around them."""
+    figures = now.figures
+    n_bytes = figures.get("http/bytes", 0)
+    share = figures.get("want/bytes", 0) / n_bytes if n_bytes else 0
+    statements = counted(int(figures.get("want/statements", 0)), "statement")
+    documents = counted(int(figures.get("want/documents", 0)), "document")
+    return f"{statements} in {documents}, with {share:.0%} of the bytes"
+
+
+def _unlikely(found: UnlikelyUrls) -> str:
+    """Return the number of URLs that were set aside, and how to request them."""
+    forms = ", ".join(f"{form} {n:,}" for form, n in found.forms)
+    return (
+        f"{counted(found.n_urls, 'URL')} not requested, of forms that led to nothing"
+        f" wanted ({forms}): -a retry=unlikely requests them"
+    )
+
+
 def _moment(now: datetime, secs: float) -> str:
     return f"{now + timedelta(seconds=secs):%Y-%m-%d %H:%M:%S}"
 
@@ -331,6 +355,7 @@ def _faults(faults: dict[str, int]) -> str:
 
 
 _MOST_DOWN: Final = 3  # hosts listed by name
+_MOST_FORMS: Final = 5  # of URLs that were set aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +368,7 @@ class CrawlSnapshot:
     n_down: int = 0  # hosts with work that do not respond, or are busy
     down: tuple[str, ...] = ()  # some of them
     owed: OwedUris = NOTHING_OWED  # set only at the end of the crawl
+    unlikely: UnlikelyUrls = NONE_UNLIKELY  # likewise
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, including dead ones
     figures: dict[str, float] = field(default_factory=dict)
@@ -396,9 +422,13 @@ class CrawlSnapshot:
 
 
 async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Return a snapshot at the end of a crawl, including owed URIs."""
+    """Return a snapshot at the end, including owed URIs and those set aside."""
     now = await take_snapshot(frontier)
-    return replace(now, owed=await frontier.owed.list(_MOST_DOWN))
+    return replace(
+        now,
+        owed=await frontier.owed.list(_MOST_DOWN),
+        unlikely=await frontier.forms.unlikely(_MOST_FORMS),
+    )
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:

@@ -164,6 +164,10 @@ class AccountPipeline(SegmentPipeline):
             counts["http/bytes"] += response.n_bytes
             if document.n_quads or document.record.kind.is_source:
                 counts["http/useful_bytes"] += response.n_bytes
+        if document.n_wanted:
+            counts["want/documents"] += 1
+            counts["want/statements"] += document.n_wanted
+            counts["want/bytes"] += response.n_bytes
         if reading is not NOT_READ:
             self._count_reading(reading)
         if document.n_links:

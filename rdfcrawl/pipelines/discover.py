@@ -39,6 +39,8 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, host_of, registered_domain
 from rdfcrawl.uri.traps import form_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
@@ -63,6 +65,8 @@ class DiscoverPipeline:
         self._suspects: AbstractSet[str] = frozenset()  # contents of many documents
         self._near_hosts: AbstractSet[str] = frozenset()
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
+        # by profile that wants certain statements
+        self._counters: dict[int, Callable[[bytes], int]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -160,6 +164,9 @@ class DiscoverPipeline:
         discovery = self._spider.harvesters_of(record).discovery
         if record.profile in self._session.profiles.arguments:
             self._discoveries[record.profile] = discovery
+            want = self._session.profiles.of(record).want
+            if want:
+                self._counters[record.profile] = want.counter()
         return discovery
 
     async def _take(self, document: Document, found: Discovery) -> None:
@@ -185,8 +192,11 @@ class DiscoverPipeline:
         links: set[bytes] = set()
         last: QuadChunk | None = None
         is_first = True
+        count = self._counters.get(document.record.profile)
         try:
             async for chunk in chunks:
+                if count is not None:
+                    document.n_wanted += count(chunk.lines)
                 if last is not None:
                     is_first = False
                     links |= self._links_in(document, last, scan)

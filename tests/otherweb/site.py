@@ -130,6 +130,7 @@ class Site:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "other/1"
+    disable_nagle_algorithm = True  # headers and body are two writes
     owner: Site
 
     def _converse(self) -> None:

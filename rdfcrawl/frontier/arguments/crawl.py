@@ -40,12 +40,14 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_time,
     parse_trust,
     parse_url_patterns,
+    parse_want,
     parse_words,
     text_of,
 )
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery
+from rdfcrawl.rdf.wanted import WantedTerms
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.link_filter import CrawlExtent, UrlPatterns
@@ -151,6 +153,12 @@ class CrawlArguments:
     must match; see [below](#allow-and-deny)"""
     deny: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
     """a regular expression that links must not match, or a file of them"""
+    want: WantedTerms = argument(parse_want, WantedTerms())
+    """classes and properties that are [wanted](../how-to/wanted-pages.md), as
+    `schema:Product`: IRIs, or names with a prefix, separated by commas; or a file of
+    SHACL shapes in Turtle, whose targets are wanted. URLs of the forms that yield
+    their statements come first, and URLs of forms that never did last, or not at all.
+    Not with `schedule=domain`"""
     shapes: Path | None = argument(parse_shapes, None, lasts="command")
     """file of [SHACL shapes](../how-to/shapes.md), by which each document is judged
     while the crawl goes on; the report is in `shapes/` in the folder of the crawl.
@@ -166,8 +174,9 @@ class CrawlArguments:
     retry: tuple[GivenUp, ...] = argument(parse_retry, (), lasts="command")
     """queue again the URIs that this crawl gave up: `failed`, because hosts were down,
     busy or broken, or as [code that runs here](faults.md#own-faults) failed; `dead`,
-    because [workers died](../explanation/frontier.md#lives) of them; or
-    `failed,dead`"""
+    because [workers died](../explanation/frontier.md#lives) of them; `unlikely`, as
+    their form of URL led to nothing that is [wanted](../how-to/wanted-pages.md); or
+    several of these, separated by commas"""
     reset: frozenset[str] = argument(parse_words, frozenset(), lasts="command")
     """names of arguments whose values replace those with which the crawl began, or
     `all`; see [below](#a-crawl-remembers)"""
@@ -368,6 +377,8 @@ def inlined(name: str, text: str) -> str:
     if text.startswith(INLINE) or name not in ARGUMENTS:
         return text
     parse = ARGUMENTS[name].parse
+    if parse is parse_want:
+        return text_of(set(parse_want(name, text).iris))
     if name in NAMED:
         urls = iter_seeds(parse(name, text))
         named = islice((url for url in urls if isinstance(url, str)), _MAX_NAMED)
@@ -402,6 +413,11 @@ def checked_quota(arguments: CrawlArguments) -> int:
         ConfigError: `schedule` is given without `quota`, or the reverse.
     """
     quota = arguments.quota
+    if quota and arguments.want:
+        raise ConfigError(
+            "argument want: not with schedule=domain, whose quotas choose the pages;"
+            " leave out one of them"
+        )
     if arguments.schedule == "domain" and not quota:
         raise ConfigError(
             "argument schedule=domain: must be given with quota, the most fetches from"

@@ -21,13 +21,14 @@ from rdfcrawl.core.source_tasks import matching_files, url_of_file
 from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery, parse_user_query
+from rdfcrawl.rdf.wanted import WantedTerms, shape_targets, wanted_terms
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.link_filter import UrlPatterns, load_patterns, parse_patterns
 from rdfcrawl.uri.parse import seed_url
 
 Take = Literal["all", "datasets"]
-GivenUp = Literal["failed", "dead"]
+GivenUp = Literal["failed", "dead", "unlikely"]
 CrawlPolicy = Literal["none", "domain"]  # how the next fetches are chosen
 MAX_QUOTA: Final = 100_000  # per registered domain and epoch
 MAX_DEPTH: Final = 255  # limit of a record's depth field
@@ -225,6 +226,16 @@ def parse_retry(name: str, text: str) -> tuple[GivenUp, ...]:
     if not set(words) <= set(get_args(GivenUp)):
         raise _must_be(name, text, f"some of {', '.join(get_args(GivenUp))}")
     return cast("tuple[GivenUp, ...]", words)
+
+
+def parse_want(name: str, text: str) -> WantedTerms:
+    """Return wanted classes and properties, or the targets of a file of shapes."""
+    try:
+        if text and Path(text).expanduser().is_file():
+            return shape_targets(Path(text).expanduser().read_bytes())
+        return wanted_terms(words_of(text))
+    except (OSError, ConfigError) as error:
+        raise ConfigError(f"argument {name}={text}: {error}") from error
 
 
 def parse_harvest(name: str, text: str) -> frozenset[Kind | str]:

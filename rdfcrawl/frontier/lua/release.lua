@@ -5,12 +5,19 @@
 -- a response ('!' if the host has responded at all), else the ms of its Retry-After,
 -- and the URL refused last, after '=' if an earlier one of the visit got a response, so
 -- that this refusal is the first in a row), delay ms ('' keeps it, 0 removes it), the
--- address of the host ('' if unknown), its bucket, r, r x (index in the batch, with 'b'
--- if it goes behind all others, 'u' if it was not requested, and 'd' and ms if it is
--- deferred for so long, item to put back).
+-- address of the host ('' if unknown), its bucket, r, r x (index in the batch, with 'x'
+-- if it is set aside as unlikely, 'b' if it goes behind all others, 'u' if it was not
+-- requested, and 'd' and ms if it is deferred for so long, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
 local results = {}
+local MOST_UNLIKELY = 100000 -- per partition; further ones are only counted
+
+local function set_aside(key, item)
+  if redis.call('LLEN', T .. ':unlikely') < MOST_UNLIKELY then
+    redis.call('RPUSH', T .. ':unlikely', key .. '\0' .. item)
+  end
+end
 
 -- Waits chosen by the crawl are odd: see `deferred_of`.
 local function due_after(rests)
@@ -56,14 +63,17 @@ local function release(at)
   redis.call('HDEL', host, 'lk', 'at')
   local lock = h[6] and PAUSED
   if lock then redis.call('HSET', host, 'lk', lock) end
-  local flight, ungranted = flight_of(key, epoch), 0
+  local flight, ungranted, aside = flight_of(key, epoch), 0, 0
   for i = at + 6 + 2 * r, at + 8, -2 do
-    local index, behind, unasked, rests = string.match(ARGV[i], '^(%d+)(b?)(u?)d?(%d*)$')
+    local index, unlikely, behind, unasked, rests = string.match(ARGV[i], '^(%d+)(x?)(b?)(u?)d?(%d*)$')
     local item = ARGV[i + 1]
     local grant = h[5] and grant_of(redis.call('LINDEX', flight, index))
     redis.call('LSET', flight, index, '')
     if grant and unasked ~= '' then item = with_grant(item, grant) end
-    if grant and unasked == '' then
+    if unlikely ~= '' then
+      set_aside(key, item)
+      aside = aside + 1
+    elseif grant and unasked == '' then
       ungrant(domain_of_host(key, h[5]), key, item, grant)
       ungranted = ungranted + 1
     elseif rests ~= '' and redis.call('ZADD', deferred_of(key), due_after(rests), item) == 1 then
@@ -75,12 +85,14 @@ local function release(at)
     end
   end
   if ungranted > 0 then look_at(domain_of_host(key, h[5])) end
-  count('q', r - ungranted)
+  count('q', r - ungranted - aside)
   count('w', ungranted)
   count('l', -r)
-  local n = tonumber(h[1]) + r - ungranted
+  count('done', aside)
+  count('un', aside)
+  local n = tonumber(h[1]) + r - ungranted - aside
   local not_before = string.format('%d', now + rest)
-  redis.call('HSET', host, 'n', r == ungranted and h[1] or n, 'na', not_before)
+  redis.call('HSET', host, 'n', r == ungranted + aside and h[1] or n, 'na', not_before)
   if delay == '0' then
     redis.call('HDEL', host, 'd')
   elseif delay ~= '' then

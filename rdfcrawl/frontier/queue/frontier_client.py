@@ -20,6 +20,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.core.visits import Visit
+from rdfcrawl.frontier.arguments.parsers import GivenUp
 from rdfcrawl.frontier.queue.bands import (
     EPOCHS,
     SCHEDULE,
@@ -32,6 +33,7 @@ from rdfcrawl.frontier.queue.candidate import (
     unpack_or_none,
 )
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
+from rdfcrawl.frontier.queue.form_counts import FormCounts
 from rdfcrawl.frontier.queue.host_clocks import TurnTaker
 from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.queue.queued_records import (
@@ -136,6 +138,7 @@ class Frontier:
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
         self.owed = OwedHosts(redis, scripts)
+        self.forms = FormCounts(redis, scripts, self.key)
         self.marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
@@ -182,7 +185,7 @@ class Frontier:
         most_here = int(stored[b"domain_hosts"])
         self.turns.prefixes = self._prefixes
         self.contents.open(self._prefixes)
-        self.owed.prefixes = self._prefixes
+        self.owed.prefixes = self.forms.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
@@ -421,7 +424,7 @@ class Frontier:
         self.buried += buried
         return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
 
-    async def retry(self, names: Iterable[Literal["failed", "dead"]]) -> int:
+    async def retry(self, names: Iterable[GivenUp]) -> int:
         """Queue given-up URIs again; return their number. Safe to repeat."""
         n_queued = 0
         for name in names:

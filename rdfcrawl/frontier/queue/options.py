@@ -38,6 +38,7 @@ from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, DiscoveryScore, SitemapScore
+from rdfcrawl.frontier.queue.form_yields import WantOptions
 from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
 from rdfcrawl.frontier.queue.inbox import PushedUrls
 from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
@@ -394,6 +395,7 @@ class CrawlOptions(OptionsTable):
     changes while the crawl runs"""
     guard: Guard = part(Guard)  # addresses and ports that may be connected to
     scores: ScoreChoice = part(ScoreChoice)
+    want: WantOptions = part(WantOptions)
     address_delay_secs: float = number("ADDRESS_DELAY", 0.0, 0, 86_400)
     """least time between two requests to one address, over all hosts that have it and
     all workers, [in addition](../explanation/politeness.md#rules-for-all-requests) to

@@ -119,7 +119,9 @@ def release_arguments(visit: Visit) -> list[Argument]:
         item = visit.unreadable.get(index)
         place: Argument = index
         deferral = visit.deferred.get(index)
-        if index in visit.behind or index in visit.unrequested or deferral:
+        if index in visit.unlikely:
+            place = f"{index}x"
+        elif index in visit.behind or index in visit.unrequested or deferral:
             place = f"{index}{'b' * (index in visit.behind)}"
             place += "u" * (index in visit.unrequested)
             place += f"d{_wait_ms(deferral)}" if deferral else ""

@@ -25,6 +25,7 @@ from rdfcrawl.frontier.queue.candidate import (
 )
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.tables import DeferredRecord, ExcludedPrefixes
+from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import RecentLinks
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
@@ -92,6 +93,7 @@ class LinkIngest:
         self._profile = profile
         self._budget = budget
         self._scores: ScoreBands | None = None
+        self.wanted: WantedPages | None = None  # orders pages by the forms of URLs
         self._is_scheduled = False
         self._link_bands = LINK_BAND, LATER_BAND
         # prefixes that have reached the limit of deferred records
@@ -170,6 +172,9 @@ class LinkIngest:
             self._link_bands = bands[1], bands[1]
         judged = self._judge(fresh, depth, page, schemes)
         self._link_bands = bands
+        if self.wanted is not None:
+            ranked = self.wanted.ranked(judged.candidates, LINK_BAND)
+            return judged._replace(candidates=ranked)
         if self._scores is None:
             return judged
         scored = self._scores.of_links(judged.candidates, self._link_bands[0])
@@ -353,7 +358,11 @@ class LinkIngest:
         return self._judged(candidates, bad, traps)
 
     def _urgency(self, follow_up: FollowUp, url: str) -> Urgency:
-        if self._scores is None or not isinstance(follow_up.record.task, ListedPage):
+        if not isinstance(follow_up.record.task, ListedPage):
+            return follow_up.urgency
+        if self.wanted is not None:
+            return self.wanted.urgency(follow_up.record, follow_up.urgency)
+        if self._scores is None:
             return follow_up.urgency
         mark = fingerprint(self._normalize(url))
         return self._scores.of_listed(mark, follow_up.urgency)

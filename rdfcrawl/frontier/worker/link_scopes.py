@@ -25,6 +25,7 @@ from rdfcrawl.frontier.queue.tables import (
 )
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
+from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import LinkSender
 from rdfcrawl.uri import PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
@@ -52,6 +53,9 @@ class ProfileIngests:
         self._keys = keys
         self._blocked = blocked
         self._scores = scores
+        self.wanted = WantedPages(
+            frontier, profiles, keys, options.want, retry=retry, decisions=decisions
+        )
         self._decisions = decisions
         self._persistent = retry.persistent
         self._scopes: dict[int, CrawlScope] = {}
@@ -81,6 +85,8 @@ class ProfileIngests:
             ingest.decisions = self._decisions
             if self._scores is not None:
                 ingest.use_scores(self._scores)
+            if arguments.want:
+                ingest.wanted = self.wanted
             if self._frontier.epochs.is_scheduled:
                 ingest.use_epochs()
         return ingest

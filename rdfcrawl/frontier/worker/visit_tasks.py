@@ -27,6 +27,7 @@ from rdfcrawl.frontier.queue.bands import EndedEpoch
 from rdfcrawl.frontier.queue.candidate import PollPlan, poll_plan
 from rdfcrawl.frontier.queue.queued_records import WaitingLinks
 from rdfcrawl.frontier.request_turns import steady_time
+from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import (
     ADD_SECS,
     LinkSender,
@@ -58,8 +59,10 @@ class VisitCommitter:
         state: WorkerState,
         links: LinkSender,
         flush_stores: Callable[[], Awaitable[None]],
+        wanted: WantedPages | None = None,
     ) -> None:
         self.lost_leases = 0
+        self._wanted = wanted
         self._state = state
         self._links = links
         self._flush_stores = flush_stores
@@ -97,7 +100,11 @@ class VisitCommitter:
         finished = state.finished.copy()
         is_known = await links.send()
         if finished:
+            if self._wanted is not None:
+                await self._wanted.store()
             await self._release(finished)
+            if self._wanted is not None:
+                state.stir(await self._wanted.reopen())
             state.unfed += finished
             del state.finished[: len(finished)]
         if state.stirred:  # one claim for both
@@ -164,8 +171,10 @@ class VisitClaimer:
         wake: Callable[[], None],
         check_whether_over: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
+        judge: Callable[[Sequence[Visit]], Awaitable[None]] | None = None,
     ) -> None:
         self._prepare = prepare
+        self._judge = judge
         self._state = state
         self._links = links
         self._wake = wake
@@ -235,6 +244,8 @@ class VisitClaimer:
             if visits and self._prepare is not None:
                 records = [record for visit in visits for record in visit.records]
                 await self._prepare(records, not state.is_alone)
+            if visits and self._judge is not None:
+                await self._judge(visits)
         finally:
             # Hosts of crowds come last: they were due first only by number.
             ready = [*state.ready, *visits]

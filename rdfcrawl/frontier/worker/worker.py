@@ -44,6 +44,7 @@ from rdfcrawl.frontier.worker.visit_tasks import (
     VisitClaimer,
     VisitCommitter,
 )
+from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import (
     ADD_SECS,
     IntakeHooks,
@@ -284,6 +285,7 @@ class FrontierWorker(WorkerState):
         hooks: functions of the scheduler.
         outage: retries commands while Redis is unreachable.
         intake: functions of the intake of links and seeds.
+        wanted: pages that are likely to have wanted statements.
         epoch_log: file with a line of JSON for each finished epoch.
         run_began_ms: when the run began (Unix time in ms).
 
@@ -301,6 +303,7 @@ class FrontierWorker(WorkerState):
         *,
         outage: RedisRetry,
         intake: IntakeHooks,
+        wanted: WantedPages | None = None,
         epoch_log: Path | None = None,
         run_began_ms: int | None = None,
     ) -> None:
@@ -316,8 +319,9 @@ class FrontierWorker(WorkerState):
             wake=hooks.wake,
             check_whether_over=self._check_whether_over,
             prepare=intake.prepare,
+            judge=wanted.judge if wanted else None,
         )
-        self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
+        self.committer = VisitCommitter(self, self.links, hooks.flush_stores, wanted)
         self.leases = LeaseKeeper(self, hooks)
         self.epochs = EpochKeeper(self, epoch_log)
         self._tasks: list[asyncio.Task[None]] = []

@@ -46,6 +46,9 @@ TOLD = (
     "link/hyperlinks_of_seeds",
     "http/bytes",
     "http/useful_bytes",
+    "want/documents",
+    "want/statements",
+    "want/bytes",
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )

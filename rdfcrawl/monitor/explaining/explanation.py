@@ -279,11 +279,17 @@ def _verdict(
         (own, Verdict.REFUSED),
         (fetches, Verdict.REDIRECTED_TO),
         (place is UriPlace.FAR_BEHIND, Verdict.WAITING),
+        (_is_set_aside(place, decisions), Verdict.SET_ASIDE),
         (decisions or place is UriPlace.OVER_BUDGET, Verdict.NOT_QUEUED),
         (place is UriPlace.DONE, Verdict.SEEN),
         (links, Verdict.LINKED),
     )
     return next((verdict for holds, verdict in verdicts if holds), Verdict.NEVER_SEEN)
+
+
+def _is_set_aside(place: UriPlace, decisions: Sequence[LoggedDecision]) -> bool:
+    is_logged = bool(decisions) and decisions[-1].reason == Decision.UNLIKELY
+    return place is UriPlace.UNLIKELY or is_logged
 
 
 def _robots(own: Sequence[ExplainedFetch]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
@@ -14,6 +15,7 @@ from rdfcrawl.monitor.explaining.values import (
     Verdict,
 )
 from rdfcrawl.monitor.operating.tables import time_text, uri_line
+from rdfcrawl.uri.page_forms import page_form
 
 VERDICTS: Final = {
     Verdict.WAITING: "waits in the frontier",
@@ -21,6 +23,8 @@ VERDICTS: Final = {
     Verdict.FETCHED: "was fetched",
     Verdict.REDIRECTED_TO: "was fetched as the target of a redirect",
     Verdict.REFUSED: "was queued, and not requested",
+    Verdict.SET_ASIDE: "was queued, and not requested, as pages of its form of URL"
+    " led to nothing that the crawl wants; -a retry=unlikely requests it",
     Verdict.NOT_QUEUED: "was found, and not queued",
     Verdict.SEEN: "is known to the frontier, but no log here records its result:"
     " its fetch is not yet written, it was dropped, or another machine has its log",
@@ -52,13 +56,23 @@ def explanation_lines(found: UriExplanation) -> Iterator[str]:
     yield from (f"  {damage}" for damage in found.damages)
 
 
+_EFFECTS: Final[dict[str, str]] = {
+    Decision.UNLIKELY_LAST: "queued last",
+    Decision.UNLIKELY: "not requested",
+}
+
+
 def _decision_lines(found: UriExplanation) -> Iterator[str]:
     n_before = found.n_decisions - len(found.decisions)
     if n_before:
         yield f"  {counted(n_before, 'earlier decision')}"
     for each in found.decisions:
         where = f"as a link of {each.parent}" if each.parent else "as a seed"
-        yield f"  {time_text(each.ms)}  not queued: {each.reason}, {where}"
+        effect = _EFFECTS.get(each.reason, "not queued")
+        form = (
+            f" (form {page_form(each.uri).narrow})" if each.reason in _EFFECTS else ""
+        )
+        yield f"  {time_text(each.ms)}  {effect}: {each.reason}{form}, {where}"
 
 
 def _way_lines(found: UriExplanation) -> Iterator[str]:

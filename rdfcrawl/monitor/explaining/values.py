@@ -20,6 +20,7 @@ class Verdict(StrEnum):
     FETCHED = "fetched"  # at least once, with any result
     REDIRECTED_TO = "redirected to"  # fetched as the target of a redirect
     REFUSED = "refused"  # queued, and then not requested
+    SET_ASIDE = "set aside"  # queued, and left out as unlikely
     NOT_QUEUED = "not queued"  # found, and refused
     SEEN = "seen"  # the frontier knows it, but no log has it
     LINKED = "linked"  # a document links to it, and the link was not followed

@@ -19,14 +19,14 @@ _SINGLE: Final = {
         ("hash", "cnt over ip same robots"),
         ("zset", "ready lease down epochs eu"),
         ("set", "paused"),
-        ("list", "dead failed"),
+        ("list", "dead failed unlikely"),
     )
     for name in names.split()
 }
 _MANY: Final = {
     name: kind
     for kind, names in (
-        ("hash", "h d e ew t same robots"),
+        ("hash", "h d e ew t same robots forms"),
         ("zset", "later w es ed"),
         ("set", "s"),
         ("list", "q i el"),
@@ -40,7 +40,7 @@ _PASSING: Final = frozenset(
 )
 _OF_CRAWL: Final = _PASSING | {
     *("arguments", "wildcards", "robots-deaths", "leave", "figures", "scope", "runs"),
-    *("begun", "source", "pings", "context", "contexts"),
+    *("begun", "source", "pings", "context", "contexts", "unlikely"),
 }
 # Kinds of keys whose names have a member of a set of `PartitionKeys`.
 _NAMED: Final = {

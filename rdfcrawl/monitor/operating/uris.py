@@ -23,7 +23,7 @@ from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import check_scheme, seed_url
 
 OWED: Final = b"\x01"  # prefix of entries that the next run requests again
-GivenUpList = Literal["dead", "failed"]
+GivenUpList = Literal["dead", "failed", "unlikely"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class GivenUpUri:
     Attributes:
         url: of the record, or a substitute for an unreadable one.
         key: politeness key of its host.
-        why: `dead` if its workers died, `failed` if its host did not respond.
+        why: `dead` if its workers died, `failed` if its host did not respond,
+            `unlikely` if its form of URL led to nothing that is wanted.
     """
 
     url: str
@@ -85,6 +86,7 @@ class UriPlace(StrEnum):
     IN_FLIGHT = "in flight"
     DEAD = "dead"
     FAILED = "failed"
+    UNLIKELY = "unlikely"
     DONE = "done"
     FAR_BEHIND = "done or far behind"
 
@@ -184,7 +186,7 @@ class UriLookup:
             if record is not None:
                 found = {"epoch": epoch, **_origin(record)}
                 return _at(status, UriPlace.IN_FLIGHT, **found)
-        names: tuple[GivenUpList, ...] = ("dead", "failed")
+        names: tuple[GivenUpList, ...] = ("dead", "failed", "unlikely")
         for name in names:
             if await self._is_given_up(name, status):
                 return _at(status, UriPlace(name))

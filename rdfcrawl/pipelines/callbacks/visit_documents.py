@@ -133,6 +133,8 @@ class VisitProcessor:
                 _keep_for_retry(document, visit, visit.index(document))
                 if visit.is_scheduled:
                     note_outcome(visit, visit.index(document), document)
+                if self._session.ingests.wanted.is_used:
+                    await self._session.ingests.wanted.note(document)
             except CrawlGone:  # reported when the crawl stops
                 n_failed += 1
             except Exception as error:  # e.g. an error of a harvester
@@ -268,6 +270,7 @@ class VisitProcessor:
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
                 await self._to_pipelines(each, response)
+                document.n_wanted += each.n_wanted
                 await self._withdraw_from(each, response)
                 _keep_for_retry(each, visit, index)
                 if visit.is_scheduled:
