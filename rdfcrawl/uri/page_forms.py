@@ -11,7 +11,7 @@ from zlib import crc32
 
 _MAX_CHARS: Final = 100
 _numbers = re.compile(r"[0-9]+").sub
-_is_numbered = re.compile(r"([A-Za-z_-]{0,12})[0-9]+").fullmatch
+_is_numbered = re.compile(r"([A-Za-z]{0,12}[_-]?)[0-9]+").fullmatch
 _has_number = re.compile(r"[0-9]").search
 _is_extension = re.compile(r"[A-Za-z][A-Za-z0-9]{0,4}").fullmatch
 _is_word = re.compile(r"[A-Za-z][A-Za-z_/-]{0,20}").fullmatch

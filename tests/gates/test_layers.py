@@ -27,7 +27,8 @@ analysis.refresh core.codec core.content core.errors core.last_copies core.messa
 core.source_tasks core.formats core.records core.reservations core.sorting core.tasks
 core.visits
 downloader.robots.parser downloader.robots.policy
-downloader.warc frontier.arguments frontier.queue.candidate frontier.queue.host_rules
+downloader.warc frontier.arguments frontier.queue.candidate frontier.queue.form_yields
+frontier.queue.host_rules
 frontier.request_turns monitor.pings.judging pipelines.provenance rdf sources.ckan
 sources.resourcesync
 sources.sitemaps sources.sparql stores.columns uri

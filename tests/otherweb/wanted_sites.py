@@ -59,7 +59,8 @@ class WantedSite(Site):
         page = self.pages.get(request.target)
         return page() if page else NOT_FOUND
 
-    def _add(self, target: str, *links: str, said: object = None) -> None:
+    def add(self, target: str, *links: str, said: object = None) -> None:
+        """Add a page with hyperlinks, and with JSON-LD if it says anything."""
         self.pages[target] = partial(_page, target, links, said=said)
 
 
@@ -75,13 +76,13 @@ class WantedShop(WantedSite):
     def __init__(self, host: str, n: int = 2000) -> None:
         super().__init__(host)
         n_categories = -(-n // 40)
-        self._add("/", "/c/0", "/cart/1", "/about.ttl")
+        self.add("/", "/c/0", "/cart/1", "/about.ttl")
         turtle = f"<{self.url()}#shop> a <http://schema.org/Store> .".encode()
         self.pages["/about.ttl"] = lambda: Answer(200, "text/turtle", turtle)
         for i in range(n_categories):
             products = (f"/p/{j}" for j in range(40 * i, min(n, 40 * i + 40)))
             more = [f"/c/{i + 1}"] if i + 1 < n_categories else []
-            self._add(f"/c/{i}", *products, *more)
+            self.add(f"/c/{i}", *products, *more)
         for i in range(n):
             product = {
                 "@context": f"http{'s' * (i % 2)}://schema.org/",
@@ -90,7 +91,7 @@ class WantedShop(WantedSite):
                 "name": f"Lamp {i}",
                 "image": self.url(f"/picture/{i}"),
             }
-            self._add(f"/p/{i}", f"/p/{(i + 7) % n}", f"/c/{i // 40}", said=product)
+            self.add(f"/p/{i}", f"/p/{(i + 7) % n}", f"/c/{i // 40}", said=product)
             self.pages[f"/picture/{i}"] = lambda: _PICTURE
         listed = [*range(n * 3 // 4), *range(n, n + n // 100)]  # the last ones are gone
         urls = [self.url(f"/p/{i}") for i in listed]
@@ -108,14 +109,14 @@ class WantedPortal(WantedSite):
     def __init__(self, host: str, n: int = 400) -> None:
         super().__init__(host)
         lists = -(-n // 20)
-        self._add("/", "/datasets?page=1", "/organizations", "/login", "/news/1")
+        self.add("/", "/datasets?page=1", "/organizations", "/login", "/news/1")
         for i in range(1, lists + 1):
             own = (f"/dataset/{_slug(j)}" for j in range(20 * i - 20, min(n, 20 * i)))
-            self._add(f"/datasets?page={i}", *own, f"/datasets?page={i + 1}")
-        self._add("/organizations", *(f"/organization/office-{i}" for i in range(20)))
+            self.add(f"/datasets?page={i}", *own, f"/datasets?page={i + 1}")
+        self.add("/organizations", *(f"/organization/office-{i}" for i in range(20)))
         for i in range(20):
             own = (f"/dataset/{_slug(j)}" for j in range(i, n, 20))
-            self._add(f"/organization/office-{i}", *own, f"/organization/{i}/activity")
+            self.add(f"/organization/office-{i}", *own, f"/organization/{i}/activity")
         for i in range(n):
             self._add_dataset(i, n)
         for word in map(_word, range(40)):
@@ -123,10 +124,10 @@ class WantedPortal(WantedSite):
             tagged = [f"/dataset/{_slug(i)}" for i in range(n) if _word(i % 40) == word]
             orders = [f"{tag}&sort={order}" for order in ("title", "date", "size")]
             for target in (tag, *orders):
-                self._add(target, *tagged, *orders)
+                self.add(target, *tagged, *orders)
         for i in range(max(1, n // 4)):
-            self._add(f"/news/{i + 1}", f"/news/{i + 2}")
-            self._add(f"/user/member-{i}", f"/user/member-{i}/follows")
+            self.add(f"/news/{i + 1}", f"/news/{i + 2}")
+            self.add(f"/user/member-{i}", f"/user/member-{i}/follows")
 
     def _add_dataset(self, i: int, n: int) -> None:
         slug = _slug(i)
@@ -140,17 +141,17 @@ class WantedPortal(WantedSite):
             "keyword": [_word(i % 40), f"subject {i}"],
         }
         office = f"/organization/office-{i % 20}"
-        self._add(own, *resources, *around, tag, office, f"{own}.ttl", said=data)
+        self.add(own, *resources, *around, tag, office, f"{own}.ttl", said=data)
         turtle = (
             f"<{self.url(own)}#it> a <http://www.w3.org/ns/dcat#Dataset> ;"
             f' <http://purl.org/dc/terms/title> "Dataset {i}" .'
         ).encode()
         self.pages[f"{own}.ttl"] = lambda: Answer(200, "text/turtle", turtle)
         for resource in resources:
-            self._add(resource, own, f"{resource}/view?mode={_word(i % 3)}")
-            self._add(f"{resource}/view?mode={_word(i % 3)}")
-        self._add(around[0], own, f"/user/member-{i % max(1, n // 4)}")
-        self._add(around[1], own)
+            self.add(resource, own, f"{resource}/view?mode={_word(i % 3)}")
+            self.add(f"{resource}/view?mode={_word(i % 3)}")
+        self.add(around[0], own, f"/user/member-{i % max(1, n // 4)}")
+        self.add(around[1], own)
 
 
 class WantedBlog(WantedSite):
@@ -169,17 +170,17 @@ class WantedBlog(WantedSite):
         lists = -(-len(shown) // 10)
         for i in range(1, lists + 1):
             links = [*shown[10 * i - 10 : 10 * i], f"/page/{i + 1}/"]
-            self._add(f"/page/{i}/" if i > 1 else "/", *links, "/about/", "/wp-login")
-        self._add("/about/", "/author/ann/", "/author/bob/")
+            self.add(f"/page/{i}/" if i > 1 else "/", *links, "/about/", "/wp-login")
+        self.add("/about/", "/author/ann/", "/author/bob/")
         for i, post in enumerate(posts):
             self._add_post(i, post, posts)
         tags = {_tag(i) for i in range(n)}
         for tag in tags:
             own = [post for i, post in enumerate(posts) if _tag(i) == tag]
-            self._add(tag, *own, f"{tag}feed/")
-            self._add(f"{tag}feed/")
+            self.add(tag, *own, f"{tag}feed/")
+            self.add(f"{tag}feed/")
         for name in ("ann", "bob"):
-            self._add(f"/author/{name}/", *shown[:10])
+            self.add(f"/author/{name}/", *shown[:10])
         index = "".join(
             f"<sitemap><loc>{self.url(f'/sitemap-{each}.xml')}</loc></sitemap>"
             for each in ("tags", "posts")
@@ -203,12 +204,12 @@ class WantedBlog(WantedSite):
         around = [f"{post}feed/", f"{post}attachment-{i}/", f"{post}print/"]
         near = [posts[i - 1]] if i % 200 != 0 else []
         links = [*around, *near, _tag(i), day, f"/share?post={i}&by=mail"]
-        self._add(post, *links, said=data)
+        self.add(post, *links, said=data)
         for each in around:
-            self._add(each, post)
-        self._add(f"/share?post={i}&by=mail", post)
+            self.add(each, post)
+        self.add(f"/share?post={i}&by=mail", post)
         if i % 200 != 199:
-            self._add(day, post)
+            self.add(day, post)
 
 
 def _slug(i: int) -> str:

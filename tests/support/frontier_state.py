@@ -143,9 +143,11 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind in ("claim", "failed", "t", "ip", "epochs", "eo", "el", "eu"):
-        # The last claim of a worker, URLs for `retry`, clocks, addresses; epochs to be
-        # checked, results of their URLs, of those before, and unlogged ones.
+    given_up = ("failed", "unlikely")
+    if kind in (*given_up, "claim", "t", "ip", "epochs", "eo", "el", "eu", "forms"):
+        # URLs for `retry`, the last claim of a worker, clocks, addresses; epochs to be
+        # checked, results of their URLs, of those before, and unlogged ones; counts of
+        # forms of URLs.
         return
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))
