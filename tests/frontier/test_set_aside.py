@@ -37,14 +37,14 @@ async def test_set_aside_urls_come_back(make_frontier: MakeFrontier) -> None:
     await check_frontier(frontier)
     await restart(frontier)
     (visit,) = await claim(frontier)
-    assert urls_of(visit) == one[1:]
+    assert sorted(urls_of(visit)) == one[1:]
     assert not any(record.retries for record in visit.records)
     await frontier.release([visit])
     await frontier.ack([visit])
 
     assert await frontier.retry(["unlikely"]) == 2
     (visit,) = await claim(frontier)
-    assert urls_of(visit) == other
+    assert sorted(urls_of(visit)) == other
     assert all(record.retries for record in visit.records)
     assert await frontier.forms.unlikely(1) == UnlikelyUrls()
     await check_frontier(frontier)

@@ -129,7 +129,7 @@ def test_stores_page_lists_all_decisions() -> None:
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
     groups = "content_signal context decision document extract fault fetcher frontier"
-    groups += " guard http items own_fault"
+    groups += " guard http items own_fault want"
     more = "link", "ping", "robots", "robots_tag", "shapes", "store", "tdm", "warc"
     begins = f"(?:{'|'.join([*groups.split(), *more])})"
     key = re.compile(rf"{begins}(?:/[a-z_*]+)+")
