@@ -194,6 +194,11 @@ class HostForms:
         n_since = self.counts[_TRIES + form] - self.counts[_TRIES_AT_LEAD + form]
         return self.counts[_LEADS + form] > 0 and n_since < _STALE_TRIES * self.tries
 
+    @property
+    def has_set_aside(self) -> bool:
+        """Whether URLs were set aside since the last changes were taken."""
+        return any(name[0] == UNLIKELY and n > 0 for name, n in self.changes.items())
+
     def wrongly_set_aside(self) -> Iterator[str]:
         """Yield forms with URLs that are set aside and not unlikely any more."""
         for form in self.alive:
@@ -201,7 +206,8 @@ class HostForms:
                 yield form
 
     def _add(self, name: str, by: int = 1) -> None:
-        self._alive = None
+        if name[0] != UNLIKELY:
+            self._alive = None
         if name not in self.counts:
             self._see(name)
         self.counts[name] += by

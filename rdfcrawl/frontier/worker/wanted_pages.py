@@ -86,6 +86,7 @@ class WantedPages:
         self._hosts: dict[str, HostForms] = {}
         self._changed: set[str] = set()  # keys with changes that are not stored
         self._to_reopen: set[str] = set()
+        self._to_check: set[str] = set()  # with URLs that were just set aside
 
     @property
     def is_used(self) -> bool:
@@ -201,12 +202,12 @@ class WantedPages:
 
     async def _read(self, keys: Iterable[str], *, is_cached: bool = False) -> None:
         """Read the counts of hosts; with `is_cached`, only of those not known here."""
-        wanted = [x for x in set(keys) if not (is_cached and x in self._hosts)]
-        if not wanted:
-            return
         if len(self._hosts) > _MAX_HOSTS:
             kept = self._changed | self._to_reopen
             self._hosts = {key: self._hosts[key] for key in kept}
+        wanted = [x for x in set(keys) if not (is_cached and x in self._hosts)]
+        if not wanted:
+            return
         stored = await self._retry.persistent(_USE, self._frontier.forms.read, wanted)
         for key, counts in zip(wanted, stored, strict=True):
             known = self._hosts.get(key)
@@ -222,9 +223,11 @@ class WantedPages:
         if not changed:
             return
         forms = self._hosts
-        self._to_reopen |= {
-            key for key in changed if any(forms[key].wrongly_set_aside())
-        }
+        for key in changed:
+            if any(forms[key].wrongly_set_aside()):
+                self._to_reopen.add(key)
+            elif forms[key].has_set_aside:
+                self._to_check.add(key)
         changes = {key: forms[key].take_changes() for key in changed}
         try:
             await self._retry.persistent_unless_full(
@@ -241,6 +244,8 @@ class WantedPages:
         Called when the hosts are released: their URLs are set aside by then. Return the
         partitions of the hosts.
         """
+        checked, self._to_check = self._to_check, set()
+        await self._read(checked)  # pages of other hosts may have led there meanwhile
         keys, self._to_reopen = self._to_reopen, set()
         partitions = set()
         for key in keys:
@@ -249,6 +254,7 @@ class WantedPages:
             n_queued = await self._retry.persistent(
                 "queue URLs again", self._frontier.forms.reopen, partition, key
             )
+            await self._read([key], is_cached=True)
             self._hosts[key].forget_set_aside()
             self._changed.add(key)
             logger.info(
