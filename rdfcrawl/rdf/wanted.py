@@ -11,7 +11,7 @@ import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RDF_TYPE, RDFS, SCHEMA, SCHEMA_HTTPS, SH
-from rdfcrawl.rdf.framing import class_iri
+from rdfcrawl.rdf.items.names import class_iri
 
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+").fullmatch
 MAX_TERMS: Final = 1000
@@ -67,10 +67,10 @@ def _https(iri: str) -> str:
 
 
 def wanted_terms(words: tuple[str, ...]) -> WantedTerms:
-    """Return the terms of IRIs and of names with known prefixes.
+    """Return the terms of IRIs, of names with known prefixes, or of schema.org.
 
     Raises:
-        ConfigError: one of them is neither, or there are more than `MAX_TERMS`.
+        ConfigError: one of them is none of these, or there are more than `MAX_TERMS`.
 
     >>> sorted(wanted_terms(("schema:Product", "https://schema.org/Offer")).iris)
     ['http://schema.org/Offer', 'http://schema.org/Product']
@@ -110,8 +110,6 @@ def _iri(name: str) -> str:
     iri = class_iri(name)
     if not _is_iri(iri):
         raise ConfigError(f"{name!r} is no IRI")
-    if iri.startswith(SCHEMA_HTTPS):
-        return SCHEMA + iri[len(SCHEMA_HTTPS) :]
     return iri
 
 

@@ -180,7 +180,7 @@ def test_wrong_values_are_refused(commands: Commands, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.ttl"
     shapes.write_text("@prefix sh: <http://www.w3.org/ns/shacl#> . [] a sh:NodeShape .")
     for value, text in {
-        "Product": "argument want=Product: ",
+        "shop:Product": "argument want=shop:Product: ",
         str(shapes): "must be SHACL shapes with targets",
     }.items():
         result = commands.crawl(arguments={"want": value, "seeds": "http://a.example/"})
