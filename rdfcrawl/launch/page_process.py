@@ -22,6 +22,7 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.launch.forks import execute
+from rdfcrawl.monitor.page.log_tail import LOG
 from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _words(
         "CRAWL_DIR": crawl.paths.root.parent,
         "CRAWL_ID": crawl.crawl_id,
         SOCKET: fd,
+        **({LOG: settings["LOG_FILE"]} if settings.get("LOG_FILE") else {}),
         **{name: settings[name] for name in SETTINGS_PARAMS_MAP if settings.get(name)},
     }
     return [

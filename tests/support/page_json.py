@@ -11,7 +11,7 @@ from urllib.request import Request
 from tests.support.exporting import open_directly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def read_page_json(url: str) -> Any:
@@ -38,8 +38,16 @@ def events(url: str) -> Iterator[Iterator[Any]]:
     """Yield the moments that a page sends, for as long as one looks at them."""
     with open_directly(f"{url}/events") as answer:
         assert answer.headers["Content-Type"].startswith("text/event-stream")
-        yield (
-            json.loads(line.removeprefix(b"data: "))
-            for line in answer
-            if line.startswith(b"data: ")
-        )
+        yield _moments(answer)
+
+
+def _moments(lines: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the data of events without a name."""
+    name = b""
+    for line in lines:
+        if line.startswith(b"event: "):
+            name = line.removeprefix(b"event: ").strip()
+        elif line.startswith(b"data: ") and not name:
+            yield json.loads(line.removeprefix(b"data: "))
+        elif not line.strip():
+            name = b""

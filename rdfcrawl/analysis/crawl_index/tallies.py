@@ -18,7 +18,7 @@ from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 from rdfcrawl.analysis.crawl_index.runs import RunTally
 from rdfcrawl.analysis.crawl_index.uri_places import UriPlaceTally
 from rdfcrawl.analysis.crawl_index.vocabulary import VocabularyTally
-from rdfcrawl.analysis.urldb.observations import text_of
+from rdfcrawl.analysis.urldb.observations import number_of, text_of
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.uri import NormalForm
 
@@ -93,6 +93,9 @@ def _faults_of(activity: IndexedActivity) -> Iterator[tuple[str, str]]:
 
 
 MOST_RECENT: Final = 20
+_LINKS: Final = f"{RC}links"
+_FORMAT: Final = f"{RC}format"
+_MAX_FORMAT: Final = 40  # characters
 
 
 class RecentTally:
@@ -100,7 +103,8 @@ class RecentTally:
 
     schema = """
     CREATE TABLE IF NOT EXISTS recent_fetches (ended_ms INTEGER, uri TEXT,
-        status TEXT, http_status INTEGER, n_statements INTEGER, reason TEXT);
+        status TEXT, http_status INTEGER, n_statements INTEGER, reason TEXT,
+        n_links INTEGER, format TEXT);
     """
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
@@ -109,7 +113,7 @@ class RecentTally:
             return
         latest = sorted(member.activities, key=lambda each: each.ended_ms)
         connection.executemany(
-            "INSERT INTO recent_fetches VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO recent_fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [_row(each) for each in latest[-MOST_RECENT:] if each.ended_ms],
         )
         connection.execute(
@@ -119,9 +123,10 @@ class RecentTally:
         )
 
 
-def _row(each: IndexedActivity) -> tuple[int, str, str, int, int, str]:
+def _row(each: IndexedActivity) -> tuple[int, str, str, int, int, str, int, str]:
     row = each.ended_ms, each.uri, each.status, each.http_status, each.n_statements
-    return *row, each.reason
+    name = text_of(each.facts[_FORMAT])[:_MAX_FORMAT] if _FORMAT in each.facts else ""
+    return *row, each.reason, number_of(each.facts.get(_LINKS), 0), name
 
 
 MINUTE_MS: Final = 60_000

@@ -31,7 +31,7 @@ class EventStreams:
         self._n_open = 0
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Send the present moment and each later one, until either side ends."""
+        """Send the present moment and each later one, and tails that have changed."""
         if self._n_open >= MOST_STREAMS:
             return web.Response(
                 status=503,
@@ -51,8 +51,13 @@ class EventStreams:
         return response
 
     async def _send_all(self, response: web.StreamResponse) -> None:
-        seen = -1
+        seen, seen_tail = -1, 0
         while not self._feed.has_ended:
             seen, text = await self._feed.wait(seen)
+            events = b"data: %b\n\n" % text
+            n_tail, tail = self._feed.tail_json
+            if n_tail != seen_tail:
+                seen_tail = n_tail
+                events += b"event: tail\ndata: %b\n\n" % tail
             async with asyncio.timeout(_PATIENCE_SECS):
-                await response.write(b"data: %b\n\n" % text)
+                await response.write(events)

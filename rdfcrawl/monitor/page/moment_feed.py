@@ -12,6 +12,7 @@ from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.tables import as_json
 from rdfcrawl.monitor.page.crawl_access import CrawlAccess, ended
 from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_of
+from rdfcrawl.monitor.page.crawl_tail import CrawlTail, TailReader
 from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end
 from rdfcrawl.monitor.page.moments import read_frontier
 from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
@@ -32,6 +33,8 @@ class MomentFeed:
     Attributes:
         moment: the latest.
         samples: of the last minutes.
+        tail: the latest documents, faults and log lines.
+        tail_json: number and JSON of the tail; another number: it has changed.
     """
 
     def __init__(self, access: CrawlAccess) -> None:
@@ -39,6 +42,9 @@ class MomentFeed:
         self.samples = RecentSamples()
         self._workers = WorkerRates()
         self.moment = away_moment(access.why_away)
+        self.tail = CrawlTail()
+        self.tail_json = 0, b""
+        self._tails = TailReader(access)
         self._longest = LongestHostSearch()
         self._incarnation: bytes | None = None
         self._n_partitions = 1
@@ -92,6 +98,10 @@ class MomentFeed:
 
     async def _renew(self) -> None:
         moment = await self._read()
+        tail = await self._tails.read()
+        if tail != self.tail:
+            self.tail = tail
+            self.tail_json = self.tail_json[0] + 1, as_json(tail).encode()
         async with self._changed:
             self.moment = moment
             self._n += 1

@@ -75,6 +75,15 @@ def time_text(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def clock_text(ms: int) -> str:
+    """Return the time of day of a Unix time, in UTC.
+
+    >>> clock_text(1_000)
+    '00:00:01'
+    """
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M:%S")
+
+
 # Characters that change the direction or position of the text around them, or are
 # invisible (Unicode TR 36): they would hide the real text.
 HIDDEN: Final = re.compile(
@@ -134,6 +143,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
     "bytes": bytes_text,
     "duration": duration_text,
     "time": time_text,
+    "clock": clock_text,
     "summary": summary_text,
     "width": width_text,
     "shown": shown_text,

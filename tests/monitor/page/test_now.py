@@ -58,7 +58,12 @@ def running(commands: Commands, loopback: Loopback) -> Iterator[UnfinishedCrawl]
     """Run a crawl that lasts longer than the tests."""
     web = TreeWeb(loopback, "127.97.1", n_hosts=3, n_docs=900, secs=0.2)
     folder = commands.folder()
-    crawl = commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
+    crawl = commands.start_crawl(
+        [web.seed],
+        folder=folder,
+        FRONTIER_COMMIT_SECS=0.1,
+        LOG_FILE=str(folder / "crawl.log"),
+    )
     commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
     yield UnfinishedCrawl(folder, free_port(), crawl)
     crawl.send(signal.SIGKILL)
@@ -111,6 +116,9 @@ def test_finished_crawl_opens_with_its_result(
         assert tile(page, "triples") == "4"
         assert tile(page, "documents") == "2"
         assert tile(page, "classes") == "1"
+        fetches = page.locator("#fetches li:visible")
+        assert "2 triples, " in fetches.first.inner_text().replace("\n", " ")
+        expect(page.locator("#no-log")).to_be_visible()
         assert page.locator("dl.tiles:visible > div").count() == 5
         expect(page.locator("#connection")).to_have_text("Live: renewed every second.")
         expect(page.get_by_role("link", name="urn:x:Thing")).to_be_visible()
@@ -136,6 +144,8 @@ def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
     """If URIs and details of faults are code, then a browser shows them as text."""
     with watched_page(chromium) as page:
         page.goto(f"{hostile}/")
+        expect(page.locator("#latest-faults li").first).to_contain_text("<script>")
+        expect(page.locator("#fetches li").first).to_contain_text("script")
         page.locator("#faults a").first.click()
         page.wait_for_url("**/faults?reason=*")
         expect(page.locator("main tbody tr").first).to_contain_text("script")
@@ -154,7 +164,8 @@ def test_numbers_move_in_place(
     When the server of the page is gone, the page says so, and goes on with the next.
     When the crawl stops, its result takes the place of its rates.
     """
-    served = start_page(commands, running.folder, running.port)
+    log = {"LOG_FILE": str(running.folder / "crawl.log")}
+    served = start_page(commands, running.folder, running.port, **log)
     with watched_page(chromium, allowed=("ERR_", "Failed to load")) as page:
         page.goto(f"http://127.0.0.1:{running.port}/")
         expect(page.locator(".summary")).to_contain_text("is running", timeout=_SECS)
@@ -166,7 +177,11 @@ def test_numbers_move_in_place(
         expect(worker.nth(2)).to_have_text(re.compile(r"^[0-9.]+$"), timeout=_SECS)
         expect(worker.nth(3)).to_have_text(re.compile(r"^[0-3]$"), timeout=_SECS)
         first = shown(page, "URIs done")
+        first_fetch = page.locator("#fetches li").first.inner_text()
         assert page.evaluate(_SHIFTS) < 0.001  # 0.1 is called good
+        expect(page.locator("#fetches li").first).not_to_have_text(first_fetch)
+        expect(page.locator("#fetches li:visible")).to_have_count(10)
+        expect(page.locator("#log li:visible").last).to_contain_text("crawl linkeddata")
         commands.wait_until(lambda: shown(page, "URIs done") > first)
         served.send(signal.SIGKILL)
         served.wait()

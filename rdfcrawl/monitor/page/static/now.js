@@ -1,5 +1,5 @@
 // The live view: updates numbers and charts from one stream of events.
-import { texts, summary, width } from "./texts.js";
+import { clock, counted, texts, summary, width } from "./texts.js";
 import { LineChart } from "./line_chart.js";
 
 const RECENT_SECS = 900;
@@ -145,6 +145,65 @@ function showMoment(now) {
   if (!now.why_away) append(now);
 }
 
+/** Show texts in the parts of the lines of a list; spare lines are hidden. */
+function fillFeed(id, rows) {
+  [...document.getElementById(id).children].forEach((line, i) => {
+    line.hidden = i >= rows.length;
+    if (line.hidden) return;
+    const { uri, ...parts } = rows[i];
+    for (const [name, { text, isBad }] of Object.entries(parts)) {
+      const part = line.querySelector(`.${name}`);
+      say(part, text);
+      if (isBad !== undefined) part.classList.toggle("bad", isBad);
+    }
+    if (uri === undefined) return;
+    const link = line.querySelector("a");
+    say(link.firstElementChild, uri);
+    link.href = `${root.dataset.uri}?u=${encodeURIComponent(uri)}`;
+  });
+}
+
+function showTail({ fetches, faults, log }) {
+  fillFeed(
+    "fetches",
+    fetches.map((each) => ({
+      uri: each.uri,
+      at: { text: clock(each.ended_ms) },
+      outcome: {
+        text: String(each.http_status || each.status.toLowerCase()),
+        isBad: Boolean(each.reason),
+      },
+      found: {
+        text:
+          each.reason ||
+          `${counted(each.n_statements, "triple")}, ${counted(each.n_links, "link")}`,
+      },
+      kind: { text: each.format },
+    })),
+  );
+  fillFeed(
+    "latest-faults",
+    faults.map((each) => ({
+      uri: each.uri,
+      at: { text: clock(each.ended_ms) },
+      outcome: { text: each.reason },
+      found: { text: each.detail },
+    })),
+  );
+  fillFeed(
+    "log",
+    (log ?? []).map((each) => ({
+      at: { text: each.at.slice(11) },
+      level: { text: each.level.toLowerCase() },
+      text: { text: each.text },
+      kind: { text: each.name },
+    })),
+  );
+  document.getElementById("no-log").hidden = log !== null;
+  document.getElementById("no-fetches").hidden = fetches.length > 0;
+  document.getElementById("no-faults").hidden = faults.length > 0;
+}
+
 function append(now) {
   const recent = columns.recent;
   if (!recent) return;
@@ -204,6 +263,7 @@ function listen() {
     connection.classList.remove("bad");
     load();
   };
+  events.addEventListener("tail", (event) => showTail(JSON.parse(event.data)));
   events.onmessage = (event) => showMoment(JSON.parse(event.data));
   events.onerror = () => {
     say(connection, "The connection to the page's server is lost; reconnecting.");

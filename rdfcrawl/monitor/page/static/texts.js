@@ -37,6 +37,12 @@ function duration(secs) {
   return `${withCommas(Math.floor(secs / size), 0)} ${unit} ${rest} ${smaller}`;
 }
 
+/** Return the time of day of a Unix time, in UTC. */
+export const clock = (ms) => new Date(ms).toISOString().slice(11, 19);
+
+/** Return a number with its noun. */
+export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 /** Return how long one point of a line is. */
 export function width(secs) {
   return secs < 60 ? `${withCommas(secs, 0)} s` : `${withCommas(secs / 60, 0)} min`;
