@@ -14,6 +14,8 @@ _is_safe_iri: Final = re.compile(
 ).fullmatch
 _is_local: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
 _SHOWN: Final = 3  # classes, and predicates
+_PROVENANCE: Final = "<urn:rdfcrawl:provenance>"
+_OF_DATA: Final = f"FILTER(?document != {_PROVENANCE})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def make_examples(
         QueryExample(
             "The largest documents",
             "SELECT ?document (COUNT(*) AS ?statements)\n"
-            "WHERE { GRAPH ?document { ?s ?p ?o } }\n"
+            f"WHERE {{ GRAPH ?document {{ ?s ?p ?o }} {_OF_DATA} }}\n"
             "GROUP BY ?document ORDER BY DESC(?statements) LIMIT 20",
         )
     ]
@@ -41,7 +43,7 @@ def make_examples(
             QueryExample(
                 "Classes, and how many things are of each",
                 "SELECT ?class (COUNT(DISTINCT ?thing) AS ?things)\n"
-                "WHERE { ?thing a ?class }\n"
+                f"WHERE {{ GRAPH ?document {{ ?thing a ?class }} {_OF_DATA} }}\n"
                 "GROUP BY ?class ORDER BY DESC(?things) LIMIT 20",
             )
         )
@@ -51,13 +53,14 @@ def make_examples(
     ]
     wanted = (_term(each) for each in predicates if each != RDF_TYPE)
     for name in [x for x in wanted if x][:_SHOWN]:
-        query = f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
+        where = f"GRAPH ?document {{ ?s {name} ?o }} {_OF_DATA}"
+        query = f"SELECT ?s ?o\nWHERE {{ {where} }}\nLIMIT 100"
         found.append(QueryExample(f"What {name} relates", query))
     found.append(
         QueryExample(
             "Faults of documents, by reason",
             "SELECT ?reason (COUNT(*) AS ?n)\n"
-            "WHERE { GRAPH <urn:rdfcrawl:provenance> { ?fault rc:reason ?reason } }\n"
+            f"WHERE {{ GRAPH {_PROVENANCE} {{ ?fault rc:reason ?reason }} }}\n"
             "GROUP BY ?reason ORDER BY DESC(?n)",
         )
     )
@@ -71,7 +74,8 @@ def things_query(iri: str) -> str:
 
 
 def _things(name: str) -> str:
-    return f"SELECT ?thing ?p ?o\nWHERE {{ ?thing a {name} ; ?p ?o }}\nLIMIT 100"
+    where = f"GRAPH ?document {{ ?thing a {name} ; ?p ?o }} {_OF_DATA}"
+    return f"SELECT ?thing ?p ?o\nWHERE {{ {where} }}\nLIMIT 100"
 
 
 def shortened(iri: str) -> str:

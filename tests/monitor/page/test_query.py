@@ -325,6 +325,16 @@ def test_examples_have_answers(crawl: QueriedCrawl, chromium: Browser) -> None:
         assert page.locator("table.rows tbody tr").count() > 1
 
 
+def test_examples_are_about_the_data(crawl: QueriedCrawl) -> None:
+    """If an example is not about faults, then no term of the provenance is in it."""
+    for example in crawl.ask("ASK {}").json["examples"]:
+        if "Faults" not in example["title"]:
+            rows = crawl.ask(example["query"]).json["answer"]["rows"]
+            assert rows
+            assert "prov#" not in str(rows)
+            assert "urn:rdfcrawl:" not in str(rows)
+
+
 def test_query_needs_no_script(crawl: QueriedCrawl, chromium: Browser) -> None:
     """If there is no JavaScript, then the form works as well."""
     with watched_page(chromium, java_script_enabled=False) as page:
