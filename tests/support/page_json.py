@@ -38,10 +38,10 @@ def events(url: str) -> Iterator[Iterator[Any]]:
     """Yield the moments that a page sends, for as long as one looks at them."""
     with open_directly(f"{url}/events") as answer:
         assert answer.headers["Content-Type"].startswith("text/event-stream")
-        yield _moments(answer)
+        yield iter_moments(answer)
 
 
-def _moments(lines: Iterable[bytes]) -> Iterator[Any]:
+def iter_moments(lines: Iterable[bytes]) -> Iterator[Any]:
     """Yield the data of events without a name."""
     name = b""
     for line in lines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ import pytest
 from rdfcrawl.monitor.page.options import PORT, TOKEN
 from tests.support.page_answers import PageAnswer
 from tests.support.page_browser import free_port, serve_page
+from tests.support.page_json import iter_moments
 from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
@@ -169,8 +169,7 @@ def test_events_come_through_nginx(proxied: ProxiedPage) -> None:
     try:
         answer = connection.getresponse()
         assert answer.headers["Content-Type"].startswith("text/event-stream")
-        lines = (line for line in answer if line.startswith(b"data: "))
-        moments = [json.loads(line[6:]) for line in islice(lines, 3)]
+        moments = list(islice(iter_moments(answer), 3))
         assert not answer.isclosed()
     finally:
         connection.close()
