@@ -178,8 +178,11 @@ def budget_for(
 
     if not is_fresh(0.0):
         return None
-    low, _ = _least_multiplier(changing, is_fresh)
-    return _spent(changing, _best(changing, low, most))
+    found = [_best(changing, x, most) for x in _least_multiplier(changing, is_fresh)]
+    more, less = (_mean(rates, still | each) for each in found)
+    part = (freshness - less) / (more - less)  # as in `allocate`
+    spent, least = (_spent(changing, each) for each in found)
+    return least + part * (spent - least)
 
 
 def _best(
@@ -213,7 +216,8 @@ def _least_multiplier(
     """
     low, high = 0.0, _ABOVE / min(changing)  # at the upper end no page is fetched
     for _ in range(_STEPS):
-        middle = (low + high) / 2
+        # By ratios, since rates may differ by many orders of magnitude.
+        middle = sqrt(low * high) if low else high / 1000
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
 

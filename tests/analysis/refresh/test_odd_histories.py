@@ -183,7 +183,7 @@ def test_site_of_many_sitemaps() -> None:
 
 def test_site_of_many_kinds_of_history() -> None:
     """If the histories of pages are all different, then they form limited groups."""
-    histories = SiteHistories(50.0)
+    histories, pages = SiteHistories(50.0), list[UriFacts]()
     for n in range(1500):
         dice = Random(n)
         days, contents = [0], ["a"]
@@ -199,7 +199,10 @@ def test_site_of_many_kinds_of_history() -> None:
             for day in sorted(dice.sample(range(50), n % 50))
         )
         facts = replace(dated_page(0), fetches=fetches, claims=claims)
+        pages.append(facts)
         histories.add(facts, iter_intervals(facts))
-    assert len(histories.groups) <= MAX_GROUPS
+    keys = {histories.key_of(each, iter_intervals(each)) for each in pages}
+    assert keys == histories.groups.keys()
+    assert len(keys) <= MAX_GROUPS
     assert sum(x.n_pages for x in histories.groups.values()) == 1500
     check_freshness(histories, 51 * DAY_MS)

@@ -10,6 +10,8 @@ from rdfcrawl.analysis.refresh.optimal import (
     OptimalFreshness,
     allocate,
     best_frequency,
+    budget_for,
+    freshness_of,
 )
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
@@ -82,6 +84,27 @@ def test_no_exchange_of_fetches_gains_freshness(
         other: frequencies[other] + moved * rates[one] / rates[other],
     }
     assert total(changed) <= total(frequencies) + 1e-9
+
+
+@given(
+    st.dictionaries(st.floats(1e-9, 1e10), st.integers(1, 9), min_size=1, max_size=5),
+    st.floats(0.05, 0.95),
+    st.sampled_from([1.0, 24.0]),
+)
+def test_budget_reaches_the_wanted_freshness(
+    rates: dict[float, int], freshness: float, most: float
+) -> None:
+    """If rates differ by many orders of magnitude, then a budget is still exact.
+
+    There is none if even the greatest frequencies do not reach the freshness.
+    """
+    budget = budget_for(rates, freshness, most)
+    if budget is None:
+        assert freshness_of(rates, 1e9, most) < freshness
+    else:
+        enough, less = (freshness_of(rates, budget * x, most) for x in (1 + 1e-6, 0.99))
+        assert enough >= freshness - 1e-6
+        assert less < freshness + 1e-6 or not budget
 
 
 def test_no_page_is_fetched_more_than_it_may() -> None:
