@@ -47,6 +47,13 @@ DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "refresh.
 N_PAGES, N_DAYS, WARM_UP = 300, 60, 30
 MEAN_RATE: Final = 0.1
 SHARES: Final = (0.05, 0.1, 0.2, 0.5)  # of the pages, that are fetched each day
+LATER: Final = (
+    ("stationary", 0.05),
+    ("mixed", 0.05),
+    ("mixed", 0.1),
+    ("fast tail", 0.05),
+)
+ENDS: Final = (60, 120, 180, 240, 300)  # days
 LIES: Final[tuple[Honesty, ...]] = ("silent", "rewritten", "random")
 POLICIES: Final[dict[str, RefreshPolicy]] = {
     "oldest first": FixedInterval(0),
@@ -149,6 +156,30 @@ def compare_sitemaps() -> tuple[str, list[Figure]]:
     return _table(head, rows), figures
 
 
+def compare_later() -> tuple[str, list[Figure]]:
+    """Return a table of webs and times: the share of the optimum that is reached.
+
+    With small budgets it takes long until the rates of pages are known.
+    """
+    rows = []
+    for name, share in LATER:
+        rates, budget = webs()[name].rates, round(N_PAGES * share)
+        best = optimal_freshness(rates, budget)
+        site, row = ChangingSite(rates, host="0.example"), [name, f"{share:.2f}"]
+        site.run(StaleProbability(), n_epochs=WARM_UP, budget=budget)
+        begin = WARM_UP
+        for end in ENDS:
+            days = end - begin
+            found = site.run(StaleProbability(), n_epochs=days, budget=budget)
+            row.append(f"{found.freshness / best:.3f}")
+            begin = end
+        rows.append(row)
+        print(*row, flush=True)
+    begins = (WARM_UP, *ENDS)
+    periods = [f"{a + 1} to {b}" for a, b in zip(begins, ENDS, strict=False)]
+    return _table(["web", "budget", *periods], rows), []
+
+
 def settled(rates: list[float], kind: Honesty, budget: int) -> RefreshResult:
     """Refresh a site with a sitemap; the first days do not count."""
     site = ChangingSite(rates, kind)
@@ -235,6 +266,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     given = sys.argv[1:] if arguments is None else arguments
     tables: dict[str, Callable[[], tuple[str, list[Figure]]]] = {
         "policies": compare,
+        "later": compare_later,
         "sitemaps": compare_sitemaps,
         "shares": compare_shares,
     }

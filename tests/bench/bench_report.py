@@ -17,7 +17,7 @@ from tests.bench.bench_crawl import crawl_web
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import crawled_web, run_measured
 
-MOST_FIRST = 1.8  # of documents of a few statements, which are crawled fastest
+MOST_FIRST = 1.5  # of documents of a few statements, which are crawled fastest
 MOST_AGAIN = 0.1
 MOST_MB = 250.0
 
