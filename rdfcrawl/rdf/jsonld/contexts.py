@@ -308,6 +308,26 @@ def iter_objects(value: Any) -> Iterator[dict[str, Any]]:
             stack.extend(node)
 
 
+def has_free_values(value: Any) -> bool:
+    """Return whether a document or its outermost graphs have values without a property.
+
+    The standard drops them.
+    """
+    nodes = value if isinstance(value, list) else [value]
+    if any(map(_is_free_value, nodes)):
+        return True
+    graphs = (node["@graph"] for node in nodes if "@graph" in node)
+    return any(
+        _is_free_value(node)
+        for graph in graphs
+        for node in (graph if type(graph) is list else [graph])
+    )
+
+
+def _is_free_value(node: Any) -> bool:
+    return type(node) is not dict or "@value" in node or "@list" in node
+
+
 def _is_plain(number: float) -> bool:
     """Return whether a number has a fraction, or is not too large an integer."""
     if number == 0:

@@ -26,6 +26,7 @@ from rdfcrawl.rdf.jsonld.contexts import (
     JsonContents,
     JsonLdReaderOptions,
     are_mapped,
+    has_free_values,
     is_unknown_keyword,
     is_unmapped,
     iter_objects,
@@ -205,22 +206,9 @@ def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> b
         # ends the process at one in a graph container.
         and not found.has_lists
         and is_named_graph
-        and not _has_free_values(value)
+        and not has_free_values(value)
         and "@value" not in found.holders
         and not any(map(_BLANK.match, found.keys))
-    )
-
-
-def _has_free_values(value: Any) -> bool:
-    """Return whether there are values that no property has; pyoxigraph is silent."""
-    nodes = value if isinstance(value, list) else [value]
-    if any(type(node) is not dict or "@value" in node for node in nodes):
-        return True
-    graphs = (node["@graph"] for node in nodes if "@graph" in node)
-    return any(
-        type(node) is not dict or "@value" in node
-        for graph in graphs
-        for node in (graph if type(graph) is list else [graph])
     )
 
 

@@ -95,12 +95,16 @@ class MendingProcessor(Processor):
             place = name if isinstance(name, str) else f"{active_property}{outer}"
             self._place = f" in {place[:_MAX_PLACE]}"
         try:
-            return super()._expand(active_ctx, active_property, element, *args, **kw)
+            found = super()._expand(active_ctx, active_property, element, *args, **kw)
         except _ERRORS as error:
             if not isinstance(element, dict):
                 raise
             self._note(error, is_lost=True)
             return None
+        else:
+            if found is None:
+                self._note_value(active_ctx, active_property, element)
+            return found
         finally:
             self._place = outer
 

@@ -19,9 +19,15 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
-from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, UNKNOWN
+from rdfcrawl.rdf.jsonld.contexts import (
+    MAX_CONTEXTS,
+    UNKNOWN,
+    has_free_values,
+    walk,
+)
 from rdfcrawl.rdf.jsonld.pyld_processor import (
     Processor,
+    ValueLoggingProcessor,
     innermost,
     note_unknown,
 )
@@ -77,7 +83,9 @@ def _dataset(
 ) -> dict[str, Any]:
     before = loader.log.snapshot()
     try:
-        processor = Processor(loader, can_retry=options.mends)
+        has_values = has_free_values(value) or "@included" in walk(value).strings
+        kind = ValueLoggingProcessor if has_values else Processor
+        processor = kind(loader, can_retry=options.mends)
         return _read(processor, value, options, loader)
     except SourceFault as error:
         if not options.mends or isinstance(error.__cause__, RecursionError):
