@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Final
 
-from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.console import QuietCommand, close_output, fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 
@@ -57,7 +56,7 @@ class Command(QuietCommand):
         except ConfigError as error:
             fail(str(error))
         except BrokenPipeError:  # the reader has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            close_output()
         except (OSError, TornMember) as error:
             sys.stderr.write(f"{program()}: changes: {error}\n")
             self.exitcode = 1

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.console import QuietCommand, add_number, close_output, fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted, raw_file
 
@@ -159,7 +159,7 @@ def _export(
         _print_summary(report, plan)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
-        _close_output()
+        close_output()
 
 
 def _print_damages(log: CrawlLog) -> int:
@@ -333,18 +333,13 @@ def _error_text(error: Exception, opts: argparse.Namespace) -> str:
 
 def _closed() -> int:
     """Report that the reader of standard output has gone, and stop writing."""
-    _close_output()
+    close_output()
     sys.stderr.write(f"{program()}: export: standard output was closed\n")
     return 1
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _close_output() -> None:
-    """Redirect standard output to nowhere, to avoid an error at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_interrupted() -> NoReturn:

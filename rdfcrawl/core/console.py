@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import logging
+import os
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -68,6 +71,9 @@ class QuietCommand(ScrapyCommand):
             self.exitcode = self.act(self.settings, args, opts)
         except ConfigError as error:
             fail(str(error))
+        except BrokenPipeError:
+            if _has_reader():
+                raise
         except OSError as error:
             name = type(self).__module__.rpartition(".")[2]
             sys.stderr.write(f"{program()}: {name}: {error}\n")
@@ -97,7 +103,10 @@ def fail(message: str) -> NoReturn:
     """Print and log an error, and exit with 2.
 
     It is logged too, since scrapyd keeps only the log file. Logins in URLs are hidden.
+    If the reader of standard output has ended, then there is no error: exit with 0.
     """
+    if isinstance(sys.exception(), BrokenPipeError) and not _has_reader():
+        sys.exit(0)
     message = hide_logins(message)
     if has_log_file():
         logger.error("%s", message)
@@ -191,16 +200,42 @@ def stop_event() -> asyncio.Event:
     return stopped
 
 
+def close_output() -> None:
+    """Redirect standard output to nowhere, to avoid an error at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _has_reader() -> bool:
+    """Return whether standard output can be read; if not, write to nowhere from now on.
+
+    Of a pipe without a reader, a poll has `POLLERR`, also after a failed write.
+    """
+    try:
+        descriptor = sys.stdout.fileno()
+        polled = select.poll()
+        polled.register(descriptor, select.POLLOUT)
+        if not any(event & select.POLLERR for _, event in polled.poll(0)):
+            return True
+    except (OSError, ValueError, AttributeError):  # closed, or no file
+        return True
+    close_output()
+    return False
+
+
 def report_interrupts() -> None:
-    """Report an unhandled Ctrl-C in one line instead of a traceback."""
+    """Report an unhandled Ctrl-C in one line instead of a traceback.
+
+    If the reader of the output has closed its pipe, such as `head`, report nothing.
+    """
     report_other = sys.excepthook
+    atexit.register(_has_reader)
 
     def report(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.stderr.write(f"{program()}: interrupted before it had begun\n")
-        else:
+        elif not issubclass(kind, BrokenPipeError) or _has_reader():
             report_other(kind, error, traceback)
 
     sys.excepthook = report

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from rdfcrawl.core.console import close_output
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.processes import finish, module_command
 from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
@@ -281,5 +282,4 @@ def write_line(value: object) -> None:
         sys.stdout.write(json.dumps(value) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader is gone; the interpreter must not flush again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        close_output()

@@ -63,3 +63,26 @@ def test_no_command_sends_controls_of_the_web_to_a_terminal(tmp_path: Path) -> N
             shown = shown.replace("\x1b[0m", "")
         assert "[2J" in shown, words
         assert not set(shown) & CONTROLS, (words, shown)
+
+
+def test_readers_may_close_their_pipe(tmp_path: Path) -> None:
+    """If the reader of the output has ended, as `head` does, then no error is shown."""
+    write_log(tmp_path / "one", [RawVersion(URL, 10**12, b"")])
+    file = tmp_path / "page.nt"
+    file.write_text("<http://e/s> <http://e/p> 1 .\n")
+    for words in (
+        ("explain", "--offline", URL),
+        ("changes", "--since", "1970-01-02"),
+        ("query", "ASK {}", "--format", "json"),
+        ("rdf", str(file)),
+        ("results", "hosts", "--csv"),
+    ):
+        command = [sys.executable, "-m", "rdfcrawl", *words, f"-sCRAWL_DIR={tmp_path}"]
+        ours, theirs = os.pipe()
+        os.close(ours)
+        done = subprocess.run(
+            command, stdout=theirs, stderr=subprocess.PIPE, check=False
+        )
+        os.close(theirs)
+        assert b"rror" not in done.stderr, words
+        assert b"Broken" not in done.stderr, words
