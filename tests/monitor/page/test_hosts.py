@@ -98,17 +98,36 @@ def test_table_sorts_filters_and_turns_pages(
         assert head.get_attribute("aria-sort") == "descending"
         assert first_names(page) == names[::-1]
         page.get_by_label("Name contains").fill("127.0.91.")
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Show").click()
         assert head.get_attribute("aria-sort") == "descending"
         assert first_names(page) == [x for x in names[::-1] if "127" in x]
         page.get_by_label("has faults").check()
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Show").click()
         assert first_names(page) == [HOSTILE]
         page.goto(f"{served.url}/hosts?sort=name&most=2")
         page.get_by_role("link", name="Next").first.click()
         assert first_names(page) == names[2:4]
         page.get_by_role("link", name="Previous").first.click()
         assert first_names(page) == names[:2]
+
+
+def test_each_host_is_one_line_on_a_phone(
+    served: ServedCrawl, chromium: Browser
+) -> None:
+    """If a window is narrow, then each host has one line, which fits, in any order."""
+    with watched_page(chromium, viewport={"width": 360, "height": 800}) as page:
+        page.goto(f"{served.url}/hosts")
+        for order in ("documents", "next visit", "last fetch", "host"):
+            page.get_by_label("Order by").select_option(order)
+            page.get_by_role("button", name="Show").click()
+            head = page.get_by_role("columnheader", name=order)
+            assert head.get_attribute("aria-sort")
+            table = page.get_by_role("region", name="Hosts")
+            assert table.evaluate("it => it.scrollWidth <= it.clientWidth"), order
+            heights = table.locator("tbody tr").evaluate_all(
+                "rows => rows.map((row) => row.offsetHeight)"
+            )
+            assert max(heights) < 40, order
 
 
 def test_host_shows_its_rules_and_requests(

@@ -126,6 +126,21 @@ def test_datasets_come_up_while_the_crawl_runs(
     assert moment(crawl.url)["state"] == "running"
 
 
+def test_columns_without_values_are_left_out(
+    crawl: WatchedCrawl, chromium: Browser
+) -> None:
+    """If no dataset has a licence, then the table has no such column, and fits."""
+    with watched_page(chromium, viewport={"width": 1440, "height": 900}) as page:
+        page.goto(f"{crawl.url}/datasets?kind=VoID")
+        table = page.get_by_role("region", name="Datasets")
+        heads = table.locator("thead th").all_inner_texts()
+        assert "stated" in heads
+        assert "licence" not in heads
+        assert table.evaluate("it => it.scrollWidth <= it.clientWidth")
+        page.goto(f"{crawl.url}/datasets?sort=licence")
+        assert "licence" in table.locator("thead th").all_inner_texts()
+
+
 def test_graph_has_hosts_that_are_not_crawled(
     crawl: WatchedCrawl, commands: Commands
 ) -> None:
