@@ -86,7 +86,7 @@ class Command(QuietCommand):
         if len(args) != 1 or self.settings is None:
             fail("rdf: name one URL or file, or - for standard input")
         request = self._request(args[0], opts)
-        from rdfcrawl.pipelines.callbacks.archive_inspection import is_archive
+        from rdfcrawl.pipelines.callbacks.inspection import is_archive
 
         try:
             if is_archive(args[0]):

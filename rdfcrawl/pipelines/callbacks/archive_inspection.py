@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.core.records import Kind, Record, refused
@@ -31,17 +29,6 @@ from rdfcrawl.sources.harvest.warc import (
     is_readable,
     iter_captures,
 )
-
-_is_name: Final = re.compile(r"\.w?arc(?:\.gz|\.zst)?\Z", re.IGNORECASE).search
-
-
-def is_archive(target: str) -> bool:
-    """Return whether a target of `scrapy rdf` is a WARC or ARC file, by its name.
-
-    >>> is_archive("a.warc.gz"), is_archive("https://a.example/b.warc")
-    (True, False)
-    """
-    return "://" not in target and bool(_is_name(target)) and Path(target).is_file()
 
 
 async def inspect_archive(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
 _PIECE_BYTES: Final = 2**20
+_is_archive_name: Final = re.compile(r"\.w?arc(?:\.gz|\.zst)?\Z", re.IGNORECASE).search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,19 @@ class InspectionReport:
     # IRIs in statements that `follow=all` would follow, if nothing else is followed
     n_unfollowed: int = 0
     why_empty: str = ""  # an `EmptyPage`: a page that was read has no statements
+
+
+def is_archive(target: str) -> bool:
+    """Return whether a target of `scrapy rdf` is a WARC or ARC file, by its name.
+
+    >>> is_archive("https://a.example/b.warc")
+    False
+    """
+    return (
+        "://" not in target
+        and bool(_is_archive_name(target))
+        and Path(target).is_file()
+    )
 
 
 async def inspect(
