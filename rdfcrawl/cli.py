@@ -29,8 +29,8 @@ from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 _PACKAGES: Final = {
     "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"
     " keep list look page ping query rdf refresh report results runspider settings"
-    " store urldb verify workers",
-    "scrapy.commands": "check fetch parse shell view",
+    " shell store urldb verify workers",
+    "scrapy.commands": "check fetch parse view",
 }
 COMMANDS: Final = dict(
     sorted((name, home) for home, names in _PACKAGES.items() for name in names.split())

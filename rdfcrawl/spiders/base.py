@@ -15,7 +15,12 @@ from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RequestTask
-from rdfcrawl.spiders.commands import exits_on_config_error, is_of_command
+from rdfcrawl.spiders.commands import (
+    exits_on_config_error,
+    is_checked,
+    is_of_command,
+    of_responses,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
+    from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
@@ -122,6 +128,9 @@ class RdfSpider(Spider):
         spider.options = replace(options, crawl=crawl)
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
+        if is_checked():
+            method = of_responses(spider.parse_document, spider.response_reader)
+            spider.parse_document = method  # type: ignore[method-assign]
         if options.fetch.fetchers:
             from rdfcrawl.downloader.scheme_fetcher import build_fetchers
 
@@ -430,19 +439,18 @@ class RdfSpider(Spider):
         For `scrapy parse`, yield the results of a crawl.
         """
         if self.is_onlooker:
-            return self._look_at(response)
+            return self.response_reader().look_at(response, self._document_callback)
         logger.error(
             "%s has no callback for %s: `%s rdf` shows the statements of a page",
             *(self.name, response.url, program()),
         )
         return None
 
-    def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.pipelines.callbacks.extract_response import look_at
+    def response_reader(self) -> ResponseReader:
+        """Return a reader of ordinary responses, with the options of the spider."""
+        from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
 
-        return look_at(
-            response,
-            self._document_callback,
+        return ResponseReader(
             follow=self.arguments.follow,
             fetch=self.options.fetch,
             extract=self.options.extract,

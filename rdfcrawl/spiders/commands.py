@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.console import fail
 from rdfcrawl.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
 
 
 @contextmanager
@@ -29,3 +38,26 @@ def is_of_command(start: object) -> bool:
     `shell` does not; it creates a spider without a crawl.
     """
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+
+def is_checked() -> bool:
+    """Return whether `scrapy check` runs; Scrapy's contracts document the variable."""
+    return os.environ.get("SCRAPY_CHECK") == "true"
+
+
+def of_responses(
+    parse: Callable[..., Any], reader: Callable[[], ResponseReader]
+) -> MethodType:
+    """Return a method for documents that accepts responses, as contracts give it.
+
+    Args:
+        parse: method of a spider.
+        reader: of responses.
+    """
+
+    @wraps(parse)
+    async def parse_document(_: object, response: Response) -> AsyncIterator[Any]:
+        async for each in reader().output(response, parse):
+            yield each
+
+    return MethodType(parse_document, getattr(parse, "__self__", None))

@@ -241,6 +241,14 @@ def test_pushed_urls_reach_spiders_of_ours(
     assert done.secs > 1
 
 
+def test_key_without_effect_is_named(project: Project) -> None:
+    """If a spider has redis_key, then a key on the command line has no effect."""
+    setting = "-sREDIS_START_URLS_KEY=others"
+    done = project.run("crawl", "ours", setting, "-sMAX_IDLE_TIME_BEFORE_CLOSE=1")
+    line = "REDIS_START_URLS_KEY has no effect on spider ours: its redis_key is"
+    assert done.stderr.count(line) == 1, done.stderr
+
+
 def test_documents_reach_the_pipeline_of_scrapy_redis(
     project: Project, client: redis.Redis, site: RawServer
 ) -> None:

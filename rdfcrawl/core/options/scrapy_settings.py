@@ -235,6 +235,7 @@ _OF_REQUESTS: Final = frozenset(
     }
     - {"start_requests"}
 )
+_PUSHED: Final = "REDIS_START_URLS_KEY"
 _PIPELINES: Final = "rdfcrawl.pipelines."
 # Without these, a document is fetched and lost.
 _NEEDED_PIPELINES: Final = (
@@ -309,8 +310,18 @@ def iter_warnings(
         if getattr(spider, name, None) is not None:
             why = ATTRIBUTES[name]
             yield f"{name} of spider {spider.name} has no effect on visits: {why}"
+    yield from _iter_unread_keys(settings, spider)
     if not _has(_enabled(settings, "ITEM_PIPELINES"), _STORE):
         yield f"ITEM_PIPELINES: without {_STORE} no quads are stored"
+
+
+def _iter_unread_keys(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
+    """Yield a line if the key of a spider has precedence over the command line."""
+    key = getattr(spider, "redis_key", None)
+    # In the settings of a project, it is for the spiders without a key of their own.
+    is_given = settings.getpriority(_PUSHED) == SETTINGS_PRIORITIES["cmdline"]
+    if key is not None and is_given:
+        yield f"{_PUSHED} has no effect on spider {spider.name}: its redis_key is {key}"
 
 
 def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, TypeAlias
 
 from scrapy import Request
 from scrapy.http import Response
@@ -42,58 +43,87 @@ from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy
 
+DocumentCallback: TypeAlias = Callable[[ParsedDocument], Any]
 
-async def look_at(
-    response: Response,
-    parse: Callable[[ParsedDocument], Any] | None,
-    *,
-    follow: LinkPolicy,
-    fetch: FetchOptions,
-    extract: ExtractOptions,
-    reservation_policy: ReservationPolicy,
-) -> AsyncIterator[Any]:
-    """Yield the results that a crawl would have for a response.
 
-    Args:
-        response: ordinary, with its body.
-        parse: `parse_document` of the spider, if it overrides it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseReader:
+    """Reads ordinary responses as a crawl would.
+
+    Attributes:
         follow: which links a crawl would follow.
         fetch: limits, and politeness of the requests for contexts.
         extract: how documents are read.
         reservation_policy: reservations of publishers that are obeyed.
-
-    Yields:
-        The document, with its outcome; the output of `parse`; a request for each link.
     """
-    request = InspectionRequest(
-        target="",
-        follow=follow,
-        fetch=fetch,
-        robots_agent="",
-        extract=extract,
-        reservation_policy=reservation_policy,
-    )
-    kept = new_copy(fetch.spool_bytes)
-    try:
-        document = document_of(response)
-        found = await inspect(request, kept.take, document=document)
-        if found.outcome is not None:
-            document.reading = result_of(found.outcome)
-            document.n_quads = found.outcome.n_quads
-            document.faults += found.outcome.faults
-            document.withheld = found.withheld
-            withhold(document)
-        document.n_links = len(found.followed)
-        document.kept = kept
-        yield document
-        if parse is not None and found.outcome is not None and not found.withheld:
-            parsed = ParsedDocument(document, max_bytes=fetch.max_document_bytes)
-            async for each in iterate_output(parse(parsed)):
+
+    follow: LinkPolicy
+    fetch: FetchOptions
+    extract: ExtractOptions
+    reservation_policy: ReservationPolicy
+
+    async def look_at(
+        self, response: Response, parse: DocumentCallback | None
+    ) -> AsyncIterator[Any]:
+        """Yield the results that a crawl would have for a response.
+
+        Args:
+            response: ordinary, with its body.
+            parse: of the spider, for documents.
+
+        Yields:
+            The document, with its outcome; the output of `parse`; a request for each
+            link.
+        """
+        async with self._reading(response) as (document, found):
+            yield document
+            if parse is not None and found.outcome is not None and not found.withheld:
+                async for each in self._output(document, parse):
+                    yield each
+            for url in sorted(found.followed):
+                yield Request(url)
+
+    async def output(
+        self, response: Response, parse: DocumentCallback
+    ) -> AsyncIterator[Any]:
+        """Yield the output of a method for the document in a response."""
+        async with self._reading(response) as (document, _):
+            async for each in self._output(document, parse):
                 yield each
-        for url in sorted(found.followed):
-            yield Request(url)
-    finally:
-        kept.close()
+
+    def _output(
+        self, document: Document, parse: DocumentCallback
+    ) -> AsyncIterator[Any]:
+        parsed = ParsedDocument(document, max_bytes=self.fetch.max_document_bytes)
+        return iterate_output(parse(parsed))
+
+    @asynccontextmanager
+    async def _reading(
+        self, response: Response
+    ) -> AsyncGenerator[tuple[Document, InspectionReport]]:
+        request = InspectionRequest(
+            target="",
+            follow=self.follow,
+            fetch=self.fetch,
+            robots_agent="",
+            extract=self.extract,
+            reservation_policy=self.reservation_policy,
+        )
+        kept = new_copy(self.fetch.spool_bytes)
+        try:
+            document = document_of(response)
+            found = await inspect(request, kept.take, document=document)
+            if found.outcome is not None:
+                document.reading = result_of(found.outcome)
+                document.n_quads = found.outcome.n_quads
+                document.faults += found.outcome.faults
+                document.withheld = found.withheld
+                withhold(document)
+            document.n_links = len(found.followed)
+            document.kept = kept
+            yield document, found
+        finally:
+            kept.close()
 
 
 def document_of(response: Response) -> Document:

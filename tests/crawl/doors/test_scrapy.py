@@ -6,13 +6,17 @@ import gzip
 import json
 import os
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
+from tests.conftest import LOOPBACK_NETS
 from tests.support.crawl_webs import TreeWeb
+from tests.support.pages import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,6 +216,30 @@ class TestOrdinarySpider:
         result = commands.start("shell", "--nolog", "-c", code, site.url("/a")).wait()
         assert result.code == 0, result.stderr
         assert "200 a" in result.stderr
+
+    def test_await_in_the_shell(self, commands: Commands, site: RawServer) -> None:
+        """If code of the shell awaits, then the RDF of the response is at hand."""
+        code = "(await extract(response)).format + ' ' + str(response.status)"
+        result = commands.start("shell", "--nolog", "-c", code, site.url("/a")).wait()
+        assert (result.code, "HTML 200" in result.stderr) == (0, True), result.stderr
+
+    def test_await_in_the_console(self, site: RawServer) -> None:
+        """If a statement of the console awaits, then its result has a name."""
+        typed = "rdf = await extract(response)\n1/0\nx = rdf.format\nx\n"
+        guard = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
+        words = ("-m", "scrapy", "shell", "--nolog", site.url("/a"), guard)
+        done = subprocess.run(
+            [sys.executable, *words],
+            input=typed,
+            cwd=ROOT,
+            env=os.environ | {"SCRAPY_PYTHON_SHELL": "python"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert (done.returncode, "'HTML'" in done.stdout) == (0, True), done.stderr
+        assert "ZeroDivisionError" in done.stderr
 
 
 @pytest.mark.parametrize(
