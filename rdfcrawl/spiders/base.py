@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
-    from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
+    from rdfcrawl.pipelines.callbacks.extract_response import OrdinaryReader
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
@@ -446,11 +446,11 @@ class RdfSpider(Spider):
         )
         return None
 
-    def response_reader(self) -> ResponseReader:
+    def response_reader(self) -> OrdinaryReader:
         """Return a reader of ordinary responses, with the options of the spider."""
-        from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
+        from rdfcrawl.pipelines.callbacks.extract_response import OrdinaryReader
 
-        return ResponseReader(
+        return OrdinaryReader(
             follow=self.arguments.follow,
             fetch=self.options.fetch,
             extract=self.options.extract,

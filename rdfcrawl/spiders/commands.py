@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import ConfigError
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from rdfcrawl.pipelines.callbacks.extract_response import ResponseReader
+    from rdfcrawl.pipelines.callbacks.extract_response import OrdinaryReader
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def is_checked() -> bool:
 
 
 def of_responses(
-    parse: Callable[..., Any], reader: Callable[[], ResponseReader]
+    parse: Callable[..., Any], reader: Callable[[], OrdinaryReader]
 ) -> MethodType:
     """Return a method for documents that accepts responses, as contracts give it.
 

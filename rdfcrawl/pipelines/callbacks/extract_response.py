@@ -47,7 +47,7 @@ DocumentCallback: TypeAlias = Callable[[ParsedDocument], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseReader:
+class OrdinaryReader:
     """Reads ordinary responses as a crawl would.
 
     Attributes:
