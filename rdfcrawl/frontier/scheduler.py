@@ -376,6 +376,7 @@ class FrontierScheduler(BaseScheduler):
 
     def _report_statistics(self, session: CrawlSession) -> None:
         added, rejected = session.worker.added, session.links.rejected
+        wanted = session.ingests.wanted
         figures = {
             "frontier/new": added.new,
             "frontier/seen": added.seen,
@@ -386,7 +387,7 @@ class FrontierScheduler(BaseScheduler):
             "frontier/failed": session.worker.n_failed,
             "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
-            "frontier/unlikely": session.ingests.wanted.n_unlikely,
+            "frontier/unlikely": wanted.n_unlikely if wanted else 0,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.seeds.n_pings_taken,
             "ping/refused": session.seeds.n_pings_refused,

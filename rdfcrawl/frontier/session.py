@@ -181,8 +181,8 @@ class CrawlSession:
                 take_seeds=lambda: seeds.take_pushed(),  # noqa: PLW0108  (made below)
                 prepare=ingests.learn_claimed,
                 restore=restore,
+                wanted=lambda: ingests.wanted,
             ),
-            wanted=ingests.wanted,
             epoch_log=options.paths.epochs / f"{options.worker}.jsonl",
             run_began_ms=await begin_run(frontier, run),
         )

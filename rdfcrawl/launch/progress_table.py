@@ -22,7 +22,6 @@ from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
-from rdfcrawl.frontier.queue.form_counts import NONE_UNLIKELY, UnlikelyUrls
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
 from rdfcrawl.frontier.queue.profiles import CrawlMember
@@ -205,7 +204,7 @@ def print_summary(
         "not due": safe_text(notes["not due"]),
         "owed": _owed(now.owed),
         "wanted": _wanted(now),
-        "unlikely": safe_text(_unlikely(now.unlikely)),
+        "unlikely": safe_text(_unlikely(now)),
         "quotas": _epochs(now),
         "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
         "faults": _faults(now.faults),
@@ -219,8 +218,8 @@ def print_summary(
         "changes": now.changes,
         "not due": notes["not due"],
         "owed": now.owed.n_uris,
-        "wanted": "want/documents" in now.figures or now.unlikely.n_urls,
-        "unlikely": now.unlikely.n_urls,
+        "wanted": "want/documents" in now.figures or now.counts.unlikely,
+        "unlikely": now.counts.unlikely,
         "quotas": now.epochs,
         "own faults": own,
         "missing": notes["missing"],
@@ -333,12 +332,13 @@ def _wanted(now: CrawlSnapshot) -> str:
     return f"{statements} in {documents}, with {share:.0%} of the bytes"
 
 
-def _unlikely(found: UnlikelyUrls) -> str:
+def _unlikely(now: CrawlSnapshot) -> str:
     """Return the number of URLs that were set aside, and how to request them."""
-    forms = ", ".join(f"{form} {n:,}" for form, n in found.forms)
+    forms = ", ".join(f"{form} {n:,}" for form, n in now.unlikely)
+    urls = counted(now.counts.unlikely, "URL")
     return (
-        f"{counted(found.n_urls, 'URL')} not requested, of forms that led to nothing"
-        f" wanted ({forms}): -a retry=unlikely requests them"
+        f"{urls} not requested, of forms that led to nothing wanted ({forms}):"
+        " -a retry=unlikely requests them"
     )
 
 
@@ -368,7 +368,8 @@ class CrawlSnapshot:
     n_down: int = 0  # hosts with work that do not respond, or are busy
     down: tuple[str, ...] = ()  # some of them
     owed: OwedUris = NOTHING_OWED  # set only at the end of the crawl
-    unlikely: UnlikelyUrls = NONE_UNLIKELY  # likewise
+    # forms of URLs that were set aside, and their numbers; likewise
+    unlikely: tuple[tuple[str, int], ...] = ()
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, including dead ones
     figures: dict[str, float] = field(default_factory=dict)
@@ -424,11 +425,11 @@ class CrawlSnapshot:
 async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Return a snapshot at the end, including owed URIs and those set aside."""
     now = await take_snapshot(frontier)
-    return replace(
-        now,
-        owed=await frontier.owed.list(_MOST_DOWN),
-        unlikely=await frontier.forms.unlikely(_MOST_FORMS),
-    )
+    owed = await frontier.owed.list(_MOST_DOWN)
+    if not now.counts.unlikely:
+        return replace(now, owed=owed)
+    unlikely = await frontier.forms.shown(_MOST_FORMS)
+    return replace(now, owed=owed, unlikely=tuple(unlikely))
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:

@@ -164,9 +164,10 @@ class DiscoverPipeline:
         discovery = self._spider.harvesters_of(record).discovery
         if record.profile in self._session.profiles.arguments:
             self._discoveries[record.profile] = discovery
-            want = self._session.profiles.of(record).want
-            if want:
-                self._counters[record.profile] = want.counter()
+            if want := self._session.profiles.of(record).want:
+                from rdfcrawl.rdf.wanted import statement_counter  # noqa: PLC0415 (few crawls)
+
+                self._counters[record.profile] = statement_counter(want)
         return discovery
 
     async def _take(self, document: Document, found: Discovery) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.rdf.wanted import wanted_terms
+from rdfcrawl.rdf.wanted import statement_counter, wanted_iris
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.bench.figures import Figure, judge
 from tests.otherweb.wanted_sites import WantedBlog, WantedPortal, WantedShop
@@ -127,7 +127,7 @@ def _wanted_documents(quads: Path, want: str) -> frozenset[str]:
     """Return the graphs with wanted statements."""
     if not quads.is_dir():
         return frozenset()
-    count = wanted_terms((want,)).counter()
+    count = statement_counter(wanted_iris((want,)))
     try:
         pieces = list(iter_latest(quads))
     except OSError:  # the log grows meanwhile

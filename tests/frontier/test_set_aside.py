@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.queue.form_counts import UnlikelyUrls
 from tests.support.frontier_claims import add, claim, restart, urls_of
 from tests.support.frontier_state import check_frontier
 
@@ -30,7 +29,7 @@ async def test_set_aside_urls_come_back(make_frontier: MakeFrontier) -> None:
     await frontier.ack(visits)
     await check_frontier(frontier)
     assert (await frontier.counts()).is_over
-    assert await frontier.forms.unlikely(1) == UnlikelyUrls(6)
+    assert (await frontier.counts()).unlikely == 6
 
     assert await frontier.forms.reopen(0, "a.example") == 4
     assert await frontier.forms.reopen(0, "a.example") == 0
@@ -46,7 +45,7 @@ async def test_set_aside_urls_come_back(make_frontier: MakeFrontier) -> None:
     (visit,) = await claim(frontier)
     assert sorted(urls_of(visit)) == other
     assert all(record.retries for record in visit.records)
-    assert await frontier.forms.unlikely(1) == UnlikelyUrls()
+    assert (await frontier.counts()).unlikely == 0
     await check_frontier(frontier)
 
 
@@ -59,6 +58,6 @@ async def test_counts_of_forms_are_added(make_frontier: MakeFrontier) -> None:
     one, other = await frontier.forms.read(["a.example", "b.example"])
     assert one == {"n/p/#": 3, "k/p/#": 0}
     assert other == {"kb.example:8/": 3}
-    assert (await frontier.forms.unlikely(5)).forms == (("b.example:8/", 3),)
+    assert await frontier.forms.shown(5) == [("b.example:8/", 3)]
     await frontier.forms.forget_shown()
-    assert await frontier.forms.unlikely(5) == UnlikelyUrls()
+    assert await frontier.forms.shown(5) == []

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.wanted import MAX_TERMS, WantedTerms, shape_targets, wanted_terms
+from rdfcrawl.rdf.wanted import (
+    MAX_TERMS,
+    shape_targets,
+    statement_counter,
+    wanted_iris,
+)
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -27,7 +32,9 @@ def test_statements_are_counted_by_their_terms(line: str, n: int) -> None:
 
     Its subject and its literals do not matter.
     """
-    count = wanted_terms(("schema:Product", "https://schema.org/price")).counter()
+    count = statement_counter(
+        wanted_iris(("schema:Product", "https://schema.org/price"))
+    )
     assert count(f"{line}\n".encode()) == n
     assert count(f"{line}\n".encode() * 3) == 3 * n
 
@@ -43,7 +50,7 @@ def test_targets_of_shapes_are_wanted() -> None:
     """
     names = ("Product", "price", "Offer")
     wanted = {f"http://schema.org/{name}" for name in names}
-    assert shape_targets(turtle) == WantedTerms(frozenset(wanted))
+    assert shape_targets(turtle) == frozenset(wanted)
 
 
 @pytest.mark.parametrize("turtle", [b"<a", b"<urn:a> <urn:b> <urn:c> .", b"\xff"])
@@ -57,12 +64,12 @@ def test_files_without_targets_are_refused(turtle: bytes) -> None:
 def test_other_words_are_refused(word: str) -> None:
     """If a word is no IRI and has no known prefix, then it is refused."""
     with pytest.raises(ConfigError, match="IRI"):
-        wanted_terms((word,))
+        wanted_iris((word,))
 
 
 def test_there_is_a_limit() -> None:
     """If there are too many terms, then they are refused."""
     words = tuple(f"urn:c:{i}" for i in range(MAX_TERMS + 1))
-    assert len(wanted_terms(words[1:]).iris) == MAX_TERMS
+    assert len(wanted_iris(words[1:])) == MAX_TERMS
     with pytest.raises(ConfigError, match="at most"):
-        wanted_terms(words)
+        wanted_iris(words)

@@ -47,7 +47,6 @@ from rdfcrawl.frontier.arguments.parsers import (
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery
-from rdfcrawl.rdf.wanted import WantedTerms
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.link_filter import CrawlExtent, UrlPatterns
@@ -153,7 +152,7 @@ class CrawlArguments:
     must match; see [below](#allow-and-deny)"""
     deny: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
     """a regular expression that links must not match, or a file of them"""
-    want: WantedTerms = argument(parse_want, WantedTerms())
+    want: frozenset[str] = argument(parse_want, frozenset())
     """classes and properties that are [wanted](../how-to/wanted-pages.md), as
     `schema:Product`: IRIs, or names with a prefix, separated by commas; or a file of
     SHACL shapes in Turtle, whose targets are wanted. URLs of the forms that yield
@@ -378,7 +377,7 @@ def inlined(name: str, text: str) -> str:
         return text
     parse = ARGUMENTS[name].parse
     if parse is parse_want:
-        return text_of(set(parse_want(name, text).iris))
+        return text_of(parse_want(name, text))
     if name in NAMED:
         urls = iter_seeds(parse(name, text))
         named = islice((url for url in urls if isinstance(url, str)), _MAX_NAMED)

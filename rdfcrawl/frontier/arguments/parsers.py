@@ -21,7 +21,6 @@ from rdfcrawl.core.source_tasks import matching_files, url_of_file
 from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery, parse_user_query
-from rdfcrawl.rdf.wanted import WantedTerms, shape_targets, wanted_terms
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.link_filter import UrlPatterns, load_patterns, parse_patterns
@@ -228,12 +227,14 @@ def parse_retry(name: str, text: str) -> tuple[GivenUp, ...]:
     return cast("tuple[GivenUp, ...]", words)
 
 
-def parse_want(name: str, text: str) -> WantedTerms:
+def parse_want(name: str, text: str) -> frozenset[str]:
     """Return wanted classes and properties, or the targets of a file of shapes."""
+    from rdfcrawl.rdf.wanted import shape_targets, wanted_iris  # noqa: PLC0415 (few crawls)
+
     try:
         if text and Path(text).expanduser().is_file():
             return shape_targets(Path(text).expanduser().read_bytes())
-        return wanted_terms(words_of(text))
+        return wanted_iris(words_of(text))
     except (OSError, ConfigError) as error:
         raise ConfigError(f"argument {name}={text}: {error}") from error
 

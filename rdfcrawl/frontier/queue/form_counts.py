@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.frontier.queue.form_yields import UNLIKELY
@@ -19,29 +18,17 @@ _BATCH_SIZE: Final = 500
 _LIST: Final = "unlikely"
 
 
-@dataclass(frozen=True, slots=True)
-class UnlikelyUrls:
-    """URLs that were not fetched, as their forms led to nothing that is wanted.
-
-    Attributes:
-        n_urls: in all.
-        forms: the most frequent forms, with their hosts and numbers.
-    """
-
-    n_urls: int = 0
-    forms: tuple[tuple[str, int], ...] = ()
-
-
-NONE_UNLIKELY: Final = UnlikelyUrls()
-
-
 class FormCounts:
     """The counts of one crawl: a hash for each politeness key."""
 
     def __init__(
-        self, redis: Redis, scripts: LuaScripts, key: Callable[[str], str]
+        self,
+        redis: Redis,
+        scripts: LuaScripts,
+        prefixes: Sequence[str],
+        key: Callable[[str], str],
     ) -> None:
-        self.prefixes: Sequence[str] = ()  # of partitions
+        self._prefixes = prefixes  # of partitions
         self._redis = redis
         self._scripts = scripts
         self._shown = key(_LIST)
@@ -78,11 +65,11 @@ class FormCounts:
         await pipe.execute()
 
     def _name(self, key: str) -> str:
-        return f"{self.prefixes[partition_of(key, len(self.prefixes))]}:forms:{key}"
+        return f"{self._prefixes[partition_of(key, len(self._prefixes))]}:forms:{key}"
 
     async def reopen(self, partition: int, key: str) -> int:
         """Queue the URLs of a key that are set aside; return their number."""
-        prefix, n_queued = self.prefixes[partition], 0
+        prefix, n_queued = self._prefixes[partition], 0
         left = int(await self._redis.llen(f"{prefix}:{_LIST}"))
         while left > 0:
             n = min(left, _BATCH_SIZE)
@@ -95,12 +82,10 @@ class FormCounts:
         """Forget the forms of URLs that were set aside, as these are queued again."""
         await self._redis.delete(self._shown)
 
-    async def unlikely(self, most: int) -> UnlikelyUrls:
-        """Return the number of URLs that are set aside, and some of their forms."""
-        pipe = self._redis.pipeline(transaction=False)
-        for prefix in self.prefixes:
-            pipe.hget(f"{prefix}:cnt", "un")
-        pipe.zrange(self._shown, 0, most - 1, desc=True, withscores=True)
-        *numbers, rows = await pipe.execute()
-        forms = tuple((name.decode(errors="replace"), int(n)) for name, n in rows)
-        return UnlikelyUrls(sum(int(n or 0) for n in numbers), forms)
+    async def shown(self, most: int) -> list[tuple[str, int]]:
+        """Return the forms of most URLs that are set aside, with these numbers."""
+        found = await self._redis.zrange(
+            self._shown, 0, most - 1, desc=True, withscores=True
+        )
+        rows = cast("list[tuple[bytes, float]]", found)
+        return [(name.decode(errors="replace"), int(n)) for name, n in rows]

@@ -19,7 +19,6 @@ from enum import Enum
 from typing import Final
 from zlib import crc32
 
-from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.core.records import Urgency
 from rdfcrawl.uri.page_forms import PageForm
 
@@ -30,20 +29,6 @@ _WIDE_TRIES: Final = 4  # times as many tries, before a wide form is unlikely
 _GOOD_SHARE: Final = 0.5
 # Fields of a host: a letter, and a form.
 _TRIES, _HITS, _LEADS, _TRIES_AT_LEAD, UNLIKELY, _PARENT = "nylmku"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantOptions(OptionsTable):
-    """How many requests a form of URLs gets that yields nothing wanted."""
-
-    tries: int = integer("WANT_TRIES", 12, 1, 1_000_000)
-    """with [`want`](../how-to/wanted-pages.md): pages of one form of URL that are
-    fetched before the form is unlikely, if none of them has or leads to wanted
-    statements"""
-    exploration: float = number("WANT_EXPLORATION", 0.01, 0, 1)
-    """share of the URLs of unlikely forms that are fetched all the same, after the
-    others; chosen by hash. If one of them has wanted statements, all URLs of its form
-    are fetched. 1: every URL is fetched, in the order of its form"""
 
 
 class Chance(Enum):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from redis.asyncio import Redis
 
@@ -33,7 +34,6 @@ from rdfcrawl.frontier.queue.candidate import (
     unpack_or_none,
 )
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
-from rdfcrawl.frontier.queue.form_counts import FormCounts
 from rdfcrawl.frontier.queue.host_clocks import TurnTaker
 from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.queue.queued_records import (
@@ -61,6 +61,9 @@ from rdfcrawl.frontier.redis.server_state import (
     check_schema,
 )
 
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.form_counts import FormCounts
+
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must stay
 # below set-max-intset-entries, else its members take 56 instead of 8 bytes.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
@@ -78,6 +81,7 @@ COUNTERS = {
     "seen": "seen",
     "hosts": "hosts",
     "waiting": "w",
+    "unlikely": "un",
 }
 
 
@@ -93,6 +97,7 @@ class StateCounts:
     seen: int = 0
     hosts: int = 0
     waiting: int = 0  # for an epoch of their domain
+    unlikely: int = 0  # of those done, set aside without a request
 
     @property
     def is_over(self) -> bool:
@@ -138,7 +143,6 @@ class Frontier:
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
         self.owed = OwedHosts(redis, scripts)
-        self.forms = FormCounts(redis, scripts, self.key)
         self.marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
@@ -146,6 +150,13 @@ class Frontier:
     def key(self, name: str) -> str:
         """Return the Redis key of an object shared by the crawl."""
         return f"rc:{{{self.crawl_id}}}:{name}"
+
+    @cached_property
+    def forms(self) -> FormCounts:
+        """Counts of forms of URLs, in a crawl that wants certain statements."""
+        from rdfcrawl.frontier.queue.form_counts import FormCounts  # noqa: PLC0415 (few crawls)
+
+        return FormCounts(self.redis, self.scripts, self._prefixes, self.key)
 
     async def open(self) -> None:
         """Create or join the crawl.
@@ -185,7 +196,7 @@ class Frontier:
         most_here = int(stored[b"domain_hosts"])
         self.turns.prefixes = self._prefixes
         self.contents.open(self._prefixes)
-        self.owed.prefixes = self.forms.prefixes = self._prefixes
+        self.owed.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")

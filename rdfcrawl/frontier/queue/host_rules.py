@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
-from rdfcrawl.core.options.table import OptionsTable, integer
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.core.options.values import dictionary
 from rdfcrawl.core.records import refused
 from rdfcrawl.uri import BadUri, host_of
@@ -104,7 +104,7 @@ def read_file(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"LEAVE_HOSTS={path}: cannot be read: {error}") from None
     entries: dict[str, None] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for at, line in enumerate(text.splitlines(), start=1):
         entry = line.partition("#")[0].strip()
         if not entry:
             continue
@@ -112,7 +112,7 @@ def read_file(path: Path) -> tuple[str, ...]:
             parse_hosts([entry])
         except BadUri:
             raise ConfigError(
-                f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is not a host;"
+                f"LEAVE_HOSTS={path}: line {at}: {entry[:100]!r} is not a host;"
                 " it must be www.example.org, or .example.org for a domain"
             ) from None
         entries[entry] = None
@@ -419,3 +419,17 @@ class KeepingOptions(OptionsTable):
     stale_secs: float = 30 * 24 * 3600.0  # use of old rules while there are no others
     first_secs: float = 60.0  # after a failure; doubles
     longest_secs: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantOptions(OptionsTable):
+    """How many requests a form of URLs gets that yields nothing wanted."""
+
+    tries: int = integer("WANT_TRIES", 12, 1, 1_000_000)
+    """with [`want`](../how-to/wanted-pages.md): pages of one form of URL that are
+    fetched before the form is unlikely, if none of them has or leads to wanted
+    statements"""
+    exploration: float = number("WANT_EXPLORATION", 0.01, 0, 1)
+    """share of the URLs of unlikely forms that are fetched all the same, after the
+    others; chosen by hash. If one of them has wanted statements, all URLs of its form
+    are fetched. 1: every URL is fetched, in the order of its form"""

@@ -38,8 +38,12 @@ from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, DiscoveryScore, SitemapScore
-from rdfcrawl.frontier.queue.form_yields import WantOptions
-from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
+from rdfcrawl.frontier.queue.host_rules import (
+    WantOptions,
+    WorkingHours,
+    read_file,
+    working_hours,
+)
 from rdfcrawl.frontier.queue.inbox import PushedUrls
 from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
 from rdfcrawl.rdf.extraction.options import OwnFormats

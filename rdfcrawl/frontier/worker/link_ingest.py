@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.core.records import CrawlBudget, FollowUp, Kind, Record, Urgency
@@ -25,7 +25,6 @@ from rdfcrawl.frontier.queue.candidate import (
 )
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.tables import DeferredRecord, ExcludedPrefixes
-from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import RecentLinks
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
@@ -40,6 +39,9 @@ from rdfcrawl.uri.hosts import origin_of_link, without_origins
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
 from rdfcrawl.uri.parse import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"

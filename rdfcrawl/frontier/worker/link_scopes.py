@@ -7,7 +7,7 @@ in Redis, shared by all workers.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.tasks import DumpPart
@@ -25,14 +25,20 @@ from rdfcrawl.frontier.queue.tables import (
 )
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
-from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import LinkSender
 from rdfcrawl.uri import PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.worker.wanted_pages import WantedPages
+
 
 class ProfileIngests:
-    """The `LinkIngest` of each profile, and its scope."""
+    """The `LinkIngest` of each profile, and its scope.
+
+    Attributes:
+        wanted: judges pages, if any of the spiders wants certain statements.
+    """
 
     def __init__(
         self,
@@ -53,9 +59,8 @@ class ProfileIngests:
         self._keys = keys
         self._blocked = blocked
         self._scores = scores
-        self.wanted = WantedPages(
-            frontier, profiles, keys, options.want, retry=retry, decisions=decisions
-        )
+        self.wanted: WantedPages | None = None
+        self._retry = retry
         self._decisions = decisions
         self._persistent = retry.persistent
         self._scopes: dict[int, CrawlScope] = {}
@@ -86,10 +91,22 @@ class ProfileIngests:
             if self._scores is not None:
                 ingest.use_scores(self._scores)
             if arguments.want:
-                ingest.wanted = self.wanted
+                ingest.wanted = self.wanted = self.wanted or self._wanted_pages()
             if self._frontier.epochs.is_scheduled:
                 ingest.use_epochs()
         return ingest
+
+    def _wanted_pages(self) -> WantedPages:
+        from rdfcrawl.frontier.worker.wanted_pages import WantedPages  # noqa: PLC0415 (few crawls)
+
+        return WantedPages(
+            self._frontier,
+            self._profiles,
+            self._keys,
+            self._options.want,
+            retry=self._retry,
+            decisions=self._decisions,
+        )
 
     def _link_filter(self, number: int) -> LinkFilter:
         arguments = self._profiles.arguments[number]

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
@@ -27,7 +27,6 @@ from rdfcrawl.frontier.queue.bands import EndedEpoch
 from rdfcrawl.frontier.queue.candidate import PollPlan, poll_plan
 from rdfcrawl.frontier.queue.queued_records import WaitingLinks
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import (
     ADD_SECS,
     LinkSender,
@@ -35,6 +34,9 @@ from rdfcrawl.frontier.worker.worker_state import (
     sleep_until,
     wait_for_delay,
 )
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class VisitCommitter:
         state: WorkerState,
         links: LinkSender,
         flush_stores: Callable[[], Awaitable[None]],
-        wanted: WantedPages | None = None,
+        wanted: Callable[[], WantedPages | None],
     ) -> None:
         self.lost_leases = 0
         self._wanted = wanted
@@ -100,11 +102,12 @@ class VisitCommitter:
         finished = state.finished.copy()
         is_known = await links.send()
         if finished:
-            if self._wanted is not None:
-                await self._wanted.store()
+            wanted = self._wanted()
+            if wanted is not None:
+                await wanted.store()
             await self._release(finished)
-            if self._wanted is not None:
-                state.stir(await self._wanted.reopen())
+            if wanted is not None:
+                state.stir(await wanted.reopen())
             state.unfed += finished
             del state.finished[: len(finished)]
         if state.stirred:  # one claim for both
@@ -171,10 +174,10 @@ class VisitClaimer:
         wake: Callable[[], None],
         check_whether_over: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
-        judge: Callable[[Sequence[Visit]], Awaitable[None]] | None = None,
+        wanted: Callable[[], WantedPages | None],
     ) -> None:
         self._prepare = prepare
-        self._judge = judge
+        self._wanted = wanted
         self._state = state
         self._links = links
         self._wake = wake
@@ -244,8 +247,8 @@ class VisitClaimer:
             if visits and self._prepare is not None:
                 records = [record for visit in visits for record in visit.records]
                 await self._prepare(records, not state.is_alone)
-            if visits and self._judge is not None:
-                await self._judge(visits)
+            if visits and (wanted := self._wanted()) is not None:
+                await wanted.judge(visits)
         finally:
             # Hosts of crowds come last: they were due first only by number.
             ready = [*state.ready, *visits]

@@ -24,11 +24,11 @@ from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.form_yields import (
     Chance,
     HostForms,
-    WantOptions,
     is_explored,
     urgency_of,
 )
 from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.host_rules import WantOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.redis.errors import RedisRetry, is_full
 from rdfcrawl.uri import PolitenessKey
@@ -88,19 +88,12 @@ class WantedPages:
         self._to_reopen: set[str] = set()
         self._to_check: set[str] = set()  # with URLs that were just set aside
 
-    @property
-    def is_used(self) -> bool:
-        """Whether any spider of the crawl wants certain statements."""
-        return any(each.want for each in self._profiles.arguments.values())
-
     def wants(self, record: Record) -> bool:
         """Return whether the spider of a record wants certain statements."""
         return bool(self._profiles.of(record).want)
 
     async def judge(self, visits: Sequence[Visit]) -> None:
         """Remove from leased visits the URLs that are not fetched, or not yet."""
-        if not self.is_used:
-            return
         await self._read(visit.key for visit in visits)
         for visit in visits:
             self._judge_visit(visit)

@@ -44,7 +44,6 @@ from rdfcrawl.frontier.worker.visit_tasks import (
     VisitClaimer,
     VisitCommitter,
 )
-from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 from rdfcrawl.frontier.worker.worker_state import (
     ADD_SECS,
     IntakeHooks,
@@ -285,7 +284,6 @@ class FrontierWorker(WorkerState):
         hooks: functions of the scheduler.
         outage: retries commands while Redis is unreachable.
         intake: functions of the intake of links and seeds.
-        wanted: pages that are likely to have wanted statements.
         epoch_log: file with a line of JSON for each finished epoch.
         run_began_ms: when the run began (Unix time in ms).
 
@@ -303,7 +301,6 @@ class FrontierWorker(WorkerState):
         *,
         outage: RedisRetry,
         intake: IntakeHooks,
-        wanted: WantedPages | None = None,
         epoch_log: Path | None = None,
         run_began_ms: int | None = None,
     ) -> None:
@@ -319,9 +316,11 @@ class FrontierWorker(WorkerState):
             wake=hooks.wake,
             check_whether_over=self._check_whether_over,
             prepare=intake.prepare,
-            judge=wanted.judge if wanted else None,
+            wanted=intake.wanted,
         )
-        self.committer = VisitCommitter(self, self.links, hooks.flush_stores, wanted)
+        self.committer = VisitCommitter(
+            self, self.links, hooks.flush_stores, intake.wanted
+        )
         self.leases = LeaseKeeper(self, hooks)
         self.epochs = EpochKeeper(self, epoch_log)
         self._tasks: list[asyncio.Task[None]] = []

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
@@ -21,6 +22,9 @@ from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.frontier.queue.worker_reports import OWN_FAULT
 from rdfcrawl.frontier.redis.errors import MAX_PAUSE_SECS, RedisRetry, is_full, one_line
 from rdfcrawl.frontier.request_turns import steady_time
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.worker.wanted_pages import WantedPages
 
 # Statistics reported to other workers: few names, independent of the crawl's size.
 FAULT = "fault/"
@@ -96,6 +100,10 @@ class WorkerHooks:
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeHooks:
     """Functions of the intake of links and seeds that a worker calls."""
@@ -106,6 +114,8 @@ class IntakeHooks:
     prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None = None
     # called when Redis may have lost its latest writes
     restore: Callable[[], Awaitable[None]] | None = None
+    # returns the judge of pages, if any spider wants certain statements
+    wanted: Callable[[], WantedPages | None] = _nothing
 
 
 class WorkerState:

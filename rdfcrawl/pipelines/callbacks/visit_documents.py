@@ -133,8 +133,8 @@ class VisitProcessor:
                 _keep_for_retry(document, visit, visit.index(document))
                 if visit.is_scheduled:
                     note_outcome(visit, visit.index(document), document)
-                if self._session.ingests.wanted.is_used:
-                    await self._session.ingests.wanted.note(document)
+                if (wanted := self._session.ingests.wanted) is not None:
+                    await wanted.note(document)
             except CrawlGone:  # reported when the crawl stops
                 n_failed += 1
             except Exception as error:  # e.g. an error of a harvester
