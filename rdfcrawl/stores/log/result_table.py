@@ -82,6 +82,8 @@ class SeedCounts:
 
 def log_bytes(folder: Path) -> int:
     """Return the size of the segments in a folder; 0 if there is none."""
+    if not folder.is_dir():
+        return 0
     return sum(path.stat().st_size for path in list_segments(folder))
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,6 +145,22 @@ def test_other_words_are_refused(crawled: _Crawled) -> None:
     done = scrapy("results", "pages", f"-sCRAWL_DIR={crawled.folder}")
     assert done.returncode == 2
     assert done.stderr == "scrapy: results: type: results [seeds|hosts]\n"
+
+
+def test_a_crawl_without_the_log_says_so(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the log was deleted, then the crawl ends as ever, and the command says why."""
+    server = loopback({"/a": loopback.response(_DATA)})
+    folder = commands.folder()
+    crawled = commands.crawl([server.url("/a")], folder=folder)
+    shutil.rmtree(crawled.folder / "results")
+    again = commands.start("crawl", "linkeddata", folder=folder).wait()
+    assert "results:" not in again.stderr
+    shutil.rmtree(crawled.folder / "results")
+    done = scrapy("results", f"-sCRAWL_DIR={folder}", "-sCRAWL_ID=linkeddata")
+    assert done.returncode == 2
+    assert "the crawl has no log of results" in done.stderr
 
 
 def test_the_next_run_replaces_results(crawled: _Crawled) -> None:
