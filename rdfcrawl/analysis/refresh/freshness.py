@@ -17,6 +17,7 @@ N_DRAWS: Final = 80
 _OUTSIDE: Final = 0.01  # at either end, as the model is an approximation
 _NEGLIGIBLE: Final = 1e-4
 _N_FOR_RATES: Final = 20  # draws
+_HALVINGS: Final = 24  # more digits than are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class FreshnessNow:
 
     def _quantile(self, part: float) -> float:
         low, high = -1.0, self.n_pages + 1
-        for _ in range(40):
+        for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if self._below(middle) < part:
                 low = middle

@@ -387,8 +387,11 @@ class UrlRecord:
 
         A 304 keeps the content, also after failures; a failure leaves none.
         """
+        since_ms = self.latest_ms.get(name)
+        if since_ms is None:
+            return ""
         begin_ms = self._content_ms()
-        is_current = begin_ms is not None and self.latest_ms.get(name, -1) >= begin_ms
+        is_current = begin_ms is not None and since_ms >= begin_ms
         return self.latest[name] if is_current else ""
 
     def _content_ms(self) -> int | None:
