@@ -77,7 +77,10 @@ def dictionary(name: str, value: Any) -> dict[str, Any]:
         return dict(json.loads(value) if isinstance(value, str) else value or {})
     except (TypeError, ValueError):
         shown = "" if name in _WITH_LOGINS else f"={value!r}"
-        raise ConfigError(f"{name}{shown}: must be a dictionary") from None
+        raise ConfigError(
+            f"{name}{shown}: must be a dictionary, on the command line as JSON:"
+            f" -s {name}='{{\"key\": {{}}}}'"
+        ) from None
 
 
 def texts(value: Any) -> tuple[str, ...]:
