@@ -117,7 +117,8 @@ def test_scrapy_developer(start_project: StartProject, shop: RawServer) -> None:
     assert result.code == 0, result.stderr
     lines = (project.folder / "lamps.jl").read_text(encoding="utf-8").splitlines()
     lamp = {"name": "Lamp \u00e9clair", "price": "19.50"}
-    assert [json.loads(line) for line in lines] == [lamp] * 4
+    rows = map(json.loads, lines)  # of documents, too
+    assert [row for row in rows if "price" in row] == [lamp] * 4
 
 
 def test_open_data_team(user: User, loopback: Loopback) -> None:
