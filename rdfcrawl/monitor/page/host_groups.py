@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from itertools import groupby
@@ -18,7 +18,9 @@ from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 MAX_LINKS: Final = 1200  # to draw
 _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction
 
-GroupKind = Literal["host", "domain", "suffix", "rest", "linked", "elsewhere"]
+GroupKind = Literal[
+    "host", "domain", "suffix", "vocabulary", "rest", "linked", "elsewhere"
+]
 
 
 class CrawledHost(NamedTuple):
@@ -35,8 +37,8 @@ class HostGroup:
     """A node of the picture.
 
     Attributes:
-        name: of the host or registered domain; `.org` of a suffix; `others`;
-            `elsewhere`.
+        name: of the host or registered domain; namespace of a vocabulary; `.org` of a
+            suffix; `others`; `elsewhere`.
         kind: of the node.
         n_hosts: hosts in it.
         n_documents: of these.
@@ -73,33 +75,86 @@ def group_hosts(
     groups = [HostGroup(each.host, "host", 1, each.n_documents) for each in alone]
     of_host = {each.number: n for n, each in enumerate(alone)}
     left = hosts[len(alone) :]
-    left = _gather(left, "domain", most // 4, groups, of_host)
-    left = _gather(left, "suffix", most // 4 - 1, groups, of_host)
+    left = _gather(left, _BY_DOMAIN, most // 4, groups, of_host, least=2)
+    left = _gather(left, _BY_SUFFIX, most // 4 - 1, groups, of_host)
     if left:
         _append("others", "rest", left, groups, of_host)
     return groups, of_host
 
 
+def group_by_domain(
+    hosts: Sequence[CrawledHost], most: int
+) -> tuple[list[HostGroup], dict[int, int]]:
+    """Return registered domains as nodes, and the node of each host by its number.
+
+    If there are more, three quarters of the nodes are domains.
+
+    Args:
+        hosts: the largest first.
+        most: nodes, 7 or more.
+    """
+    groups: list[HostGroup] = []
+    of_host: dict[int, int] = {}
+    n_domains = len({each.domain for each in hosts})
+    n_alone = most if n_domains <= most else most * 3 // 4
+    left = _gather(hosts, _BY_DOMAIN, n_alone, groups, of_host)
+    left = _gather(left, _BY_SUFFIX, most - n_alone - 1, groups, of_host)
+    if left:
+        _append("others", "rest", left, groups, of_host)
+    return groups, of_host
+
+
+def group_by_vocabulary(
+    hosts: Sequence[CrawledHost], most: int, vocabularies: Mapping[int, str], none: str
+) -> tuple[list[HostGroup], dict[int, int]]:
+    """Return vocabularies as nodes, and the node of each host by its number.
+
+    Args:
+        hosts: the largest first.
+        most: nodes, 2 or more.
+        vocabularies: by the number of the host.
+        none: name of the node of hosts without one.
+    """
+    groups: list[HostGroup] = []
+    of_host: dict[int, int] = {}
+    kind = _Kind("vocabulary", lambda each: vocabularies.get(each.number, none))
+    left = _gather(hosts, kind, most - 1, groups, of_host)
+    if left:
+        _append("others", "rest", left, groups, of_host)
+    return groups, of_host
+
+
+class _Kind(NamedTuple):
+    """A kind of groups."""
+
+    name: GroupKind
+    group_of: Callable[[CrawledHost], str]
+
+
+_BY_DOMAIN: Final = _Kind("domain", lambda each: each.domain)
+_BY_SUFFIX: Final = _Kind("suffix", lambda each: suffix_of(each.domain))
+
+
 def _gather(
     hosts: Sequence[CrawledHost],
-    kind: GroupKind,
+    kind: _Kind,
     n_groups: int,
     groups: list[HostGroup],
     of_host: dict[int, int],
+    *,
+    least: int = 1,
 ) -> list[CrawledHost]:
     """Make the largest groups of a kind; return the remaining hosts."""
     members: dict[str, list[CrawledHost]] = {}
     for each in hosts:
-        name = each.domain if kind == "domain" else suffix_of(each.domain)
-        members.setdefault(name, []).append(each)
-    least = 2 if kind == "domain" else 1
+        members.setdefault(kind.group_of(each), []).append(each)
     sized = sorted(
         (name for name, some in members.items() if name and len(some) >= least),
         key=lambda name: (-sum(x.n_documents for x in members[name]), name),
     )
     chosen = set(sized[:n_groups])
     for name in sized[:n_groups]:
-        _append(name, kind, members[name], groups, of_host)
+        _append(name, kind.name, members[name], groups, of_host)
     return [
         each for name, some in members.items() if name not in chosen for each in some
     ]

@@ -17,19 +17,24 @@ from rdfcrawl.monitor.page.host_groups import (
     CrawledHost,
     GroupKind,
     GroupLink,
+    HostGroup,
     LinkWeights,
     OutsideHosts,
     add_links,
+    group_by_domain,
+    group_by_vocabulary,
     group_hosts,
     group_outside,
     strongest,
 )
+from rdfcrawl.monitor.page.host_vocabularies import NO_TERMS, main_vocabularies
 
 _ROUNDS: Final = 60
 _APART_ROUNDS: Final = 120
 _GOLDEN: Final = pi * (3 - sqrt(5))
-_GAP: Final = 6.0  # between circles
-_LEAST, _MOST = 5.0, 60.0  # radius
+_GAP: Final = 14.0  # between circles, for names
+_LEAST, _MOST = 8.0, 60.0  # radius
+_WIDER: Final = 1.4  # frames are wider than high
 
 
 class NodePlace(NamedTuple):
@@ -52,7 +57,7 @@ def place_nodes(sizes: Sequence[int], links: Sequence[GroupLink]) -> list[NodePl
     largest = max(1, *sizes)
     radii = [max(_LEAST, _MOST * sqrt(each / largest)) for each in sizes]
     # The mean circle has room for itself and its links.
-    side = 2.5 * sum(radii) / len(radii) + 14.0
+    side = 2.5 * sum(radii) / len(radii) + 2 * _GAP
     order = sorted(range(len(sizes)), key=lambda n: -sizes[n])
     xs, ys = [0.0] * len(sizes), [0.0] * len(sizes)
     for rank, n in enumerate(order):
@@ -61,7 +66,7 @@ def place_nodes(sizes: Sequence[int], links: Sequence[GroupLink]) -> list[NodePl
     _attract_and_repel(xs, ys, links, side)
     _move_apart(xs, ys, radii)
     return [
-        NodePlace(round(x, 1), round(y, 1), round(radius, 1))
+        NodePlace(round(_WIDER * x, 1), round(y, 1), round(radius, 1))
         for x, y, radius in zip(xs, ys, radii, strict=True)
     ]
 
@@ -130,7 +135,7 @@ def _move_apart(xs: list[float], ys: list[float], radii: list[float]) -> None:
 
 
 _KEPT: Final = 20  # pictures
-_WAIT_SECS: Final = 0.2  # for the first picture of a scope
+_WAIT_SECS: Final = 3.0  # for the first picture of a scope
 _FRESH_SECS: Final = 30.0  # then a picture is redrawn, and the old one shown meanwhile
 _OUTSIDE: Final = 6  # one of so many nodes may be outside
 _HOSTS: Final = """
@@ -157,17 +162,19 @@ class PictureScope(NamedTuple):
     """Scope of a picture: all hosts, or those around a host, or of a domain or suffix.
 
     Attributes:
-        about: `host`, `domain`, `suffix`, `linked` (a domain or host that was not
-            crawled); empty: all.
+        about: `host`, `domain`, `suffix`, `vocabulary`, `linked` (a domain or host that
+            was not crawled); empty: all.
         name: of it.
         most: nodes.
         has_outside: show hosts that were not crawled.
+        group: `host`: the largest hosts alone, `domain` or `vocabulary`.
     """
 
     about: str
     name: str
     most: int
     has_outside: bool = True
+    group: str = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +183,8 @@ class PictureNode:
 
     Attributes:
         name: of the host or group.
-        kind: host, domain, suffix or rest of crawled hosts; `linked` or `elsewhere` of
-            others.
+        kind: host, domain, suffix, vocabulary or rest of crawled hosts; `linked` or
+            `elsewhere` of others.
         n_hosts: in it.
         n_documents: fetched from these.
         n_links: between it and the other nodes.
@@ -272,7 +279,7 @@ def draw_hosts(root: Path, scope: PictureScope) -> HostPicture:
 def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
     hosts = _hosts_of(database, scope)
     outside = _outside(database, scope, {each.number for each in hosts})
-    groups, of_host = group_hosts(hosts, scope.most - len(outside.groups))
+    groups, of_host = _grouped(database, scope, hosts, len(outside.groups))
     led: Counter[tuple[int, int]] = Counter()
     rows = outside.take_links(_links_of(database, of_host), of_host, led)
     links = add_links(rows, of_host)
@@ -291,6 +298,24 @@ def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
         for each, n, place in zip(groups, n_links, places, strict=True)
     )
     return HostPicture(nodes, tuple(drawn), len(hosts), len(links), outside.n_hosts)
+
+
+def _grouped(
+    database: IndexDatabase,
+    scope: PictureScope,
+    hosts: Sequence[CrawledHost],
+    n_outside: int,
+) -> tuple[list[HostGroup], dict[int, int]]:
+    """Return nodes of crawled hosts, and the node of each host by its number."""
+    most = scope.most - n_outside
+    match scope.group:
+        case "domain":
+            return group_by_domain(hosts, most)
+        case "vocabulary":
+            vocabularies = main_vocabularies(database)
+            return group_by_vocabulary(hosts, most, vocabularies, NO_TERMS)
+        case _:
+            return group_hosts(hosts, most)
 
 
 def _outside(
@@ -314,6 +339,10 @@ def _hosts_of(database: IndexDatabase, scope: PictureScope) -> list[CrawledHost]
             like = "domain LIKE ? ESCAPE '!'"
             name = scope.name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
             rows = database.rows(_HOSTS.format(like), (f"%{name}",))
+        case "vocabulary":
+            of_host = main_vocabularies(database)
+            rows = database.rows(_HOSTS.format("1"))
+            rows = [x for x in rows if of_host.get(x[0], NO_TERMS) == scope.name]
         case "host" | "linked":
             ids = _around(database, scope)
             marks = ", ".join("?" * len(ids))

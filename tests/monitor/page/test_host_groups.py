@@ -10,6 +10,8 @@ import pytest
 from rdfcrawl.monitor.page.host_groups import (
     CrawledHost,
     add_links,
+    group_by_domain,
+    group_by_vocabulary,
     group_hosts,
     strongest,
 )
@@ -38,6 +40,27 @@ def test_few_hosts_are_alone() -> None:
     """If there are as many hosts as nodes, then each is one."""
     groups, _ = group_hosts(_hosts(60), 60)
     assert {each.kind for each in groups} == {"host"}
+
+
+@pytest.mark.parametrize("n_hosts", [0, 1, 10, 300, 10_000])
+def test_hosts_are_grouped_by_domain(n_hosts: int) -> None:
+    """If hosts are grouped by domain, then few nodes have all of them."""
+    groups, of_host = group_by_domain(_hosts(n_hosts), 60)
+    assert len(groups) <= 60
+    assert sum(each.n_hosts for each in groups) == len(of_host) == n_hosts
+    assert {each.kind for each in groups} <= {"domain", "suffix", "rest"}
+
+
+def test_hosts_are_grouped_by_vocabulary() -> None:
+    """If hosts are grouped by vocabulary, then each is with those of the same one."""
+    hosts = _hosts(100)
+    vocabularies = {n: f"http://v{n % 7}.example/" for n in range(90)}
+    groups, of_host = group_by_vocabulary(hosts, 6, vocabularies, "none")
+    assert [each.kind for each in groups] == ["vocabulary"] * 5 + ["rest"]
+    assert len(of_host) == 100
+    assert groups[of_host[7]].name == groups[of_host[14]].name == "http://v0.example/"
+    found, _ = group_by_vocabulary(hosts, 60, vocabularies, "none")
+    assert {each.name: each.n_hosts for each in found}["none"] == 10
 
 
 def test_links_of_both_directions_are_one_line() -> None:

@@ -32,6 +32,7 @@ VIEWS = (
     "/dataset?u=urn:none",
     "/datasets/graph",
     f"/datasets/graph?linked={AWAY}",
+    "/datasets/graph?group=vocabulary",
     "/query",
     "/query?q=SELECT * {{ ?s ?p ?o }}&most=3&page=2",
     "/query?q=SELECT",
@@ -42,7 +43,15 @@ VIEWS = (
 PARAMETERS = {
     "/datasets": ("page", "sort", "text", "kind", "stored"),
     "/dataset": ("u",),
-    "/datasets/graph": ("nodes", "host", "domain", "suffix", "linked", "outside"),
+    "/datasets/graph": (
+        "nodes",
+        "host",
+        "domain",
+        "suffix",
+        "linked",
+        "outside",
+        "group",
+    ),
     "/query": ("q", "rows", "most", "page", "as"),
     "/hosts": ("page", "most", "sort", "q", "phase", "direction"),
     "/host": ("key", "most"),
@@ -156,6 +165,11 @@ def test_graph_has_hosts_that_are_not_crawled(
     around = crawl.view("/datasets/graph", linked=AWAY)["picture"]
     assert [each["name"] for each in around["nodes"]] == [host, f"{AWAY}:1"]
     assert [each["n"] for each in around["links"]] == [2]
+    grouped = crawl.view("/datasets/graph", group="vocabulary", outside="no")["picture"]
+    names = {x["name"]: x["n_hosts"] for x in grouped["nodes"]}
+    assert names == {"urn:x:": 2, "http://rdfs.org/ns/void#": 1}
+    within = crawl.view("/datasets/graph", vocabulary="urn:x:", outside="no")["picture"]
+    assert {each["kind"] for each in within["nodes"]} == {"host"}
     assert moment(crawl.url)["state"] == "running"
 
 

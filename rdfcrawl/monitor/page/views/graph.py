@@ -15,9 +15,10 @@ from rdfcrawl.monitor.page.host_pictures import (
 )
 from rdfcrawl.monitor.page.rendering import int_parameter
 
-_NODES: Final = 150
+_NODES: Final = 80
 _LEAST_NODES, _MOST_NODES = 8, 300
-_ABOUT: Final = ("host", "domain", "suffix", "linked")
+_ABOUT: Final = ("host", "domain", "suffix", "vocabulary", "linked")
+_GROUPS: Final = ("host", "domain", "vocabulary")
 _OUTSIDE: Final = ("yes", "no")
 _MAX_NAME: Final = 300
 
@@ -27,11 +28,12 @@ class GraphView:
     """A picture.
 
     Attributes:
-        about: scope of the picture: host, domain, suffix, or a linked host that was not
-            crawled; empty: all.
+        about: scope of the picture: host, domain, suffix, vocabulary, or a linked host
+            that was not crawled; empty: all.
         name: of that.
         most: nodes.
         outside: whether hosts that were not crawled are shown: `yes` or `no`.
+        group: of hosts: `host`, `domain` or `vocabulary`.
         picture: with its circles and lines.
     """
 
@@ -39,6 +41,7 @@ class GraphView:
     name: str
     most: int
     outside: str
+    group: str
     picture: HostPicture
 
 
@@ -52,14 +55,25 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             query, "nodes", _NODES, least=_LEAST_NODES, most=_MOST_NODES
         )
         about = next((each for each in _ABOUT if query.get(each)), "")
-        name = query[about][:_MAX_NAME].lower() if about else ""
+        name = query[about][:_MAX_NAME] if about else ""
+        name = name if about == "vocabulary" else name.lower()  # an IRI is exact
         outside = query.get("outside") or "yes"
         if outside not in _OUTSIDE:
             raise web.HTTPBadRequest(reason="outside: must be yes or no")
-        scope = PictureScope(about, name, most, outside == "yes")
+        group = query.get("group") or "host"
+        if group not in _GROUPS:
+            raise web.HTTPBadRequest(
+                reason=f"group: must be one of {', '.join(_GROUPS)}"
+            )
+        scope = PictureScope(about, name, most, outside == "yes", group)
         picture = await service.picture(scope)
         view = GraphView(
-            about=about, name=name, most=most, outside=outside, picture=picture
+            about=about,
+            name=name,
+            most=most,
+            outside=outside,
+            group=group,
+            picture=picture,
         )
         return context.renderer.respond(request, "graph.html", view)
 
