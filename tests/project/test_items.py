@@ -297,6 +297,26 @@ def test_crawl_sends_items_to_pipelines_and_feeds(
     assert "'items/built': 3" in done.stderr
 
 
+def test_feeds_choose_items_and_columns(shop: tuple[Project, str, CrawlResult]) -> None:
+    """If a feed has a filter or fields of its own, then it has these items and columns.
+
+    An unchanged page that is fetched again has its items, too.
+    """
+    project, site, _ = shop
+    feeds = {
+        "rows.jl": {"format": "jl", "item_classes": ["rdfcrawl.Document"]},
+        "fields.csv": {"format": "csv", "fields": {"@id": "id", "offers.price": "EUR"}},
+        "latin.jl": {"format": "jl", "encoding": "latin-1"},
+    }
+    seed = f"-aseeds={site}/lamp"
+    more = f"-sFEEDS={json.dumps(feeds)}"
+    done = project.run("crawl", "linkeddata", seed, *ARGUMENTS, more)
+    assert done.code == 0, done.stderr
+    assert {each["url"] for each in project.feed("rows.jl")} == {f"{site}/lamp"}
+    assert rows(project, "fields.csv") == [{"id": f"{site}/lamp#it", "EUR": "19.50"}]
+    assert "Lamp \u00e9" in (project.folder / "latin.jl").read_text(encoding="latin-1")
+
+
 def test_export_writes_the_items_of_a_crawl(
     shop: tuple[Project, str, CrawlResult],
 ) -> None:
