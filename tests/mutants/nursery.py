@@ -23,7 +23,12 @@ from hypothesis import Phase, settings
 
 from tests.mutants.copies import replace
 from tests.mutants.patching import patch
-from tests.support.processes import end_with_parent
+from tests.support.processes import (
+    adopt_orphans,
+    children,
+    descendants,
+    end_with_parent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -214,6 +219,8 @@ def _is_slow(item: pytest.Item) -> bool:
 def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
     """Call a function in a fork; end all that it has started."""
     began = time.monotonic()
+    adopt_orphans()  # a served page outlives the tests that have started it
+    others = {*descendants(os.getpid())}
     with _scratch() as scratch:
         out, result = os.pipe()
         pid = os.fork()
@@ -222,6 +229,7 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
             _run(child, result, tree, scratch)
         os.close(result)
         code = _wait(pid, secs)
+        _end_all(others)
         with os.fdopen(out, "rb") as answer:
             text = answer.read().decode() if code == 0 else ""
     number, skipped, failed = (*text.split(" ", 2), "", "", "")[:3]
@@ -265,6 +273,16 @@ def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) ->
         raise
     finally:
         os._exit(code)
+
+
+def _end_all(others: set[int]) -> None:
+    """End all descendants of this process but some."""
+    while left := set(descendants(os.getpid())) - others:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in left & {*children(os.getpid())}:
+            os.waitpid(pid, 0)
 
 
 def _wait(pid: int, secs: float) -> int | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def end_with_parent() -> None:
@@ -19,6 +20,12 @@ def end_with_parent() -> None:
     """
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def adopt_orphans() -> None:
+    """Have the kernel make this process the parent of orphaned descendants."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def peak_bytes(pid: int) -> int:
