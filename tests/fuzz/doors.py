@@ -45,6 +45,7 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.html.empty_pages import classify_empty, count_hyperlinks
 from rdfcrawl.rdf.links.headers import context_link, json_ld_alternate, links_of
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
@@ -154,6 +155,11 @@ def _robots(data: bytes) -> None:
 
 def _tdm(data: bytes) -> None:
     parse_tdm_file(data, "http://e.example")
+
+
+def _empty_page(data: bytes) -> None:
+    classify_empty(data)
+    count_hyperlinks(data)
 
 
 def _ckan(data: bytes) -> None:
@@ -275,6 +281,7 @@ DOORS: Final = {name.lower().replace("/", "-"): door for name, door in _document
     "sitemap": Door(_sitemap),
     "robots": Door(_robots),
     "tdmrep": Door(_tdm),
+    "empty page": Door(_empty_page),
     "ckan": Door(_ckan),
     "table of json": Door(partial(_rows, "application/sparql-results+json")),
     "table of xml": Door(partial(_rows, "application/sparql-results+xml")),
