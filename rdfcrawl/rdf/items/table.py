@@ -80,7 +80,8 @@ class ItemTable:
         columns = self._given or {each: each for each in self._sorted()}
         with self._rows as file:
             file.seek(0)
-            yield _line(columns.values())
+            if columns:
+                yield _line(columns.values())
             for line in file:
                 row = json.loads(line)
                 yield _line(row.get(column, "") for column in columns)
