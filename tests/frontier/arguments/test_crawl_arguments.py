@@ -268,3 +268,17 @@ def test_pattern_without_a_file() -> None:
     assert not arguments.deny.match("http://a.example/printed")
     again = CrawlArguments.parse({"deny": inlined("deny", text)})
     assert again.deny == arguments.deny
+
+
+def test_wanted_classes_of_a_file_are_kept(tmp_path: Path) -> None:
+    """If `want` names a file of shapes, then a crawl keeps its targets alone."""
+    path = tmp_path / "shapes.ttl"
+    prefixes = "@prefix sh: <http://www.w3.org/ns/shacl#> . "
+    path.write_text(f"{prefixes}[] sh:targetClass <https://schema.org/Product> .")
+    wanted = CrawlArguments.parse({"want": str(path)}).want
+    assert wanted == {"http://schema.org/Product"}
+    kept = inlined("want", str(path))
+    path.unlink()
+    assert CrawlArguments.parse({"want": kept}).want == wanted
+    assert inlined("want", "schema:Product") == kept
+    assert not CrawlArguments.parse({"want": inlined("want", "")}).want
