@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TRIES = 6
 ITEM, PICTURE, LIST, TOP = (PageForm(x, x) for x in ("/p/#", "/i/#", "/c/#", "/t/#"))
+OTHER = PageForm("/o/#", "/o/#")
 FORMS = (ITEM, PICTURE, LIST, TOP)
 # fetches: a form, whether it is a hit, and the form of its parent
 FETCHES = st.lists(
@@ -50,8 +51,13 @@ def after(fetches: Sequence[tuple[PageForm, bool, PageForm]]) -> HostForms:
 
 
 def test_a_form_without_success_is_unlikely() -> None:
-    """If a form yields nothing in its tries, then it is unlikely, and not before."""
+    """If a form yields nothing in its tries, then it is unlikely, and not before.
+
+    It has ten times as many while no form of the host yields anything.
+    """
     host = HostForms(TRIES)
+    assert host.n_left(PICTURE) == 10 * TRIES
+    fetch(host, OTHER, hit=True, parent=OTHER)
     for n in range(TRIES):
         assert host.chance(PICTURE) is Chance.UNKNOWN
         assert host.n_left(PICTURE) == TRIES - n
@@ -63,10 +69,11 @@ def test_a_form_without_success_is_unlikely() -> None:
 def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
     """If a form leads to wanted pages, over any steps, then it has a chance.
 
-    Once its pages have led nowhere for twice the tries, it is unlikely, as are the
+    Once its pages have led nowhere for four times the tries, it is unlikely, as are the
     forms above it.
     """
     host = HostForms(TRIES)
+    fetch(host, OTHER, hit=True, parent=OTHER)
     for _ in range(TRIES):
         fetch(host, TOP, parent=TOP)
         fetch(host, LIST, parent=TOP)
@@ -76,7 +83,7 @@ def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
     assert [*host.wrongly_set_aside()] == ["/c/#"]
     assert host.chance(ITEM) is Chance.GOOD
     assert host.chance(LIST) is host.chance(TOP) is Chance.SOME
-    for _ in range(2 * TRIES):
+    for _ in range(4 * TRIES):
         assert host.chance(LIST) is Chance.SOME
         fetch(host, LIST, parent=TOP)
     assert host.chance(LIST) is host.chance(TOP) is Chance.UNLIKELY
@@ -90,6 +97,7 @@ def test_narrow_forms_are_judged_by_wide_ones() -> None:
     If one of them yields, then new ones are unknown, and those set aside come back.
     """
     host = HostForms(TRIES)
+    fetch(host, OTHER, hit=True, parent=OTHER)
     forms = [PageForm(f"/u/{i}/*", "/u/*/*") for i in range(4 * TRIES + 1)]
     for form in forms[:-1]:
         assert host.chance(form) is Chance.UNKNOWN
@@ -106,6 +114,7 @@ def test_narrow_forms_are_judged_by_wide_ones() -> None:
 def test_a_listed_form_shares_leads_with_that_of_links() -> None:
     """If sitemaps list the pages of a form, then links from these count for it."""
     host, listed = HostForms(TRIES), PageForm("/c/# @lists.xml", "/c/#")
+    fetch(host, OTHER, hit=True, parent=OTHER)
     for _ in range(TRIES):
         fetch(host, listed)
     assert host.chance(listed) is Chance.UNLIKELY

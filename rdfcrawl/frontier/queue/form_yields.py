@@ -3,9 +3,10 @@
 Each form of URL is an arm. A fetch is a try, and a success if its document has wanted
 statements. A page that first linked to such a document has led to it. A form without
 successes is unlikely after some tries that led nowhere, and a form that has led to such
-documents after twice as many in a row: its URLs come last, and all but a small share of
-these, chosen by hash, are not fetched at all. A form that leads to forms that lead is
-kept, too. A form of few tries is judged with the wider form around it.
+documents after four times as many in a row: its URLs come last, and all but a small
+share of these, chosen by hash, are not fetched at all. A form that leads to forms that
+lead is kept, too. A form of few tries is judged with the wider form around it. Until a
+host has its first success, each form has ten times as many tries.
 
 Pure: no network, no clock, no chance. So all workers decide alike.
 """
@@ -24,8 +25,9 @@ from rdfcrawl.uri.page_forms import PageForm
 
 MAX_FORMS: Final = 300  # of a host, with counts
 _MAX_PARENTS: Final = 4  # forms remembered as leading to one form
-_STALE_TRIES: Final = 2  # times as many tries, before a form leads nowhere any more
+_STALE_TRIES: Final = 4  # times as many tries, before a form leads nowhere any more
 _WIDE_TRIES: Final = 4  # times as many tries, before a wide form is unlikely
+_FIRST_TRIES: Final = 10  # times as many tries, before a host has any success
 _GOOD_SHARE: Final = 0.5
 # Fields of a host: a letter, and a form.
 _TRIES, _HITS, _LEADS, _TRIES_AT_LEAD, UNLIKELY, _PARENT = "nylmku"
@@ -63,7 +65,7 @@ class HostForms:
     """The counts of one host.
 
     Attributes:
-        tries: pages that a form gets before it is unlikely.
+        tries: pages that a form gets before it is unlikely, if another one succeeded.
         counts: as stored, by field.
         changes: to the stored counts, by field, since they were last taken.
     """
@@ -75,6 +77,7 @@ class HostForms:
     known: set[str] = field(default_factory=set)
     # form -> forms whose pages first linked to its pages
     _parents: dict[str, set[str]] = field(default_factory=dict)
+    _has_hits: bool = False
     _alive: frozenset[str] | None = None  # computed when needed
 
     @classmethod
@@ -93,6 +96,7 @@ class HostForms:
 
     def _see(self, name: str) -> None:
         kind, form = name[0], name[1:]
+        self._has_hits = self._has_hits or kind == _HITS
         if kind == _TRIES:
             self.known.add(form)
         elif kind == _PARENT:
@@ -137,7 +141,7 @@ class HostForms:
 
     def add_unlikely(self, form: PageForm) -> None:
         """Count a URL that is set aside, for the form that is unlikely."""
-        is_own = self.counts[_TRIES + form.narrow] >= self.tries
+        is_own = self.n_left(form) <= 0
         self._add(UNLIKELY + (form.narrow if is_own else form.wide))
 
     def forget_set_aside(self) -> None:
@@ -152,14 +156,18 @@ class HostForms:
         if narrow in self.alive:
             is_good = hits and hits >= _GOOD_SHARE * n_tries
             return Chance.GOOD if is_good else Chance.SOME
-        if n_tries >= self.tries:
+        if n_tries >= self._tries_now:
             return Chance.UNLIKELY
-        is_vain = self.counts[_TRIES + wide] >= _WIDE_TRIES * self.tries
+        is_vain = self.counts[_TRIES + wide] >= _WIDE_TRIES * self._tries_now
         return Chance.UNLIKELY if is_vain and wide not in self.alive else Chance.UNKNOWN
 
     def n_left(self, form: PageForm) -> int:
         """Return how many more tries a form has until it may be unlikely."""
-        return self.tries - self.counts[_TRIES + form.narrow]
+        return self._tries_now - self.counts[_TRIES + form.narrow]
+
+    @property
+    def _tries_now(self) -> int:
+        return self.tries if self._has_hits else _FIRST_TRIES * self.tries
 
     @property
     def alive(self) -> frozenset[str]:
