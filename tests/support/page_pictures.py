@@ -82,6 +82,7 @@ def pictures_of(url: str, seed: str) -> list[PagePicture]:
         PagePicture("page-uri", f"/uri?u={quote(seed, safe='')}"),
         PagePicture("page-datasets", "/datasets"),
         PagePicture("page-graph", "/datasets/graph"),
+        PagePicture("page-classes", "/classes"),
         PagePicture("page-query", f"/query?q={quote(QUERY)}"),
         PagePicture("page-report", "/report?make=1", secs=8.0),
     ]

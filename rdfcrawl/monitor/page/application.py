@@ -18,6 +18,7 @@ from rdfcrawl.monitor.page.moment_feed import MomentFeed
 from rdfcrawl.monitor.page.options import PageOptions
 from rdfcrawl.monitor.page.rendering import PageRenderer
 from rdfcrawl.monitor.page.views import (
+    classes,
     control,
     datasets,
     export,
@@ -36,7 +37,7 @@ _STATIC: Final = files("rdfcrawl.monitor.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
-    *(export, metrics),
+    *(classes, export, metrics),
 )
 _MOST_CONNECTIONS: Final = 512  # a few per visitor, and `MOST_STREAMS` streams
 _HEAD_SECS: Final = 5.0  # for the head of a request, and between two requests

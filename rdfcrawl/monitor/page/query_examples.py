@@ -67,10 +67,39 @@ def make_examples(
     return found
 
 
-def things_query(iri: str) -> str:
-    """Return a query of the things of a class; empty if it is no IRI of SPARQL."""
+def term_queries(kind: str, iri: str) -> list[QueryExample]:
+    """Return queries about a class or property; none if it is no IRI of SPARQL.
+
+    Args:
+        kind: `class` or `property`.
+        iri: of the term.
+    """
     name = _term(iri)
-    return name and _things(name)
+    if not name:
+        return []
+    if kind == "class":
+        properties = (
+            "SELECT ?property (COUNT(*) AS ?statements)\n"
+            f"WHERE {{ ?thing a {name} ; ?property ?value }}\n"
+            "GROUP BY ?property ORDER BY DESC(?statements)"
+        )
+        return [
+            QueryExample("Things of this class", _things(name)),
+            QueryExample("Properties of these things", properties),
+        ]
+    classes = (
+        "SELECT ?class (COUNT(DISTINCT ?s) AS ?things)\n"
+        f"WHERE {{ ?s {name} ?value ; a ?class }}\n"
+        "GROUP BY ?class ORDER BY DESC(?things)"
+    )
+    return [
+        QueryExample("What it relates", _relates(name)),
+        QueryExample("Classes of its subjects", classes),
+    ]
+
+
+def _relates(name: str) -> str:
+    return f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
 
 
 def _things(name: str) -> str:
@@ -88,6 +117,16 @@ def shortened(iri: str) -> str:
         if iri.startswith(namespace) and _is_local(iri[len(namespace) :]):
             return f"{name}:{iri[len(namespace) :]}"
     return iri
+
+
+def shortened_space(space: str) -> str:
+    """Return a namespace with its prefix, if one is declared.
+
+    >>> shortened_space("http://rdfs.org/ns/void#"), shortened_space("urn:x:")
+    ('void: http://rdfs.org/ns/void#', 'urn:x:')
+    """
+    found = next((name for name, known in PREFIXES.items() if known == space), "")
+    return f"{found}: {space}" if found else space
 
 
 def _term(iri: str) -> str:

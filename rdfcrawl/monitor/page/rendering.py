@@ -11,7 +11,7 @@ from aiohttp import web
 from rdfcrawl.monitor.operating.tables import as_json
 from rdfcrawl.monitor.page.guarding import FormToken
 from rdfcrawl.monitor.page.options import PageOptions
-from rdfcrawl.monitor.page.query_examples import shortened, things_query
+from rdfcrawl.monitor.page.query_examples import shortened, shortened_space
 from rdfcrawl.monitor.page.texts import FILTERS
 
 VIEWS: Final = {
@@ -19,6 +19,7 @@ VIEWS: Final = {
     "/hosts": "Hosts",
     "/uri": "URI",
     "/datasets": "Datasets",
+    "/classes": "Classes",
     "/query": "Query",
     "/report": "Report",
 }
@@ -44,7 +45,7 @@ class PageRenderer:
         )
         self._templates.filters |= FILTERS | {
             "shortened": shortened,
-            "things_query": things_query,
+            "shortened_space": shortened_space,
         }
         self._templates.globals |= {
             "at": self.at,

@@ -52,6 +52,8 @@ PARAMETERS = {
         "outside",
         "group",
     ),
+    "/classes": ("kind", "q", "space", "page"),
+    "/term": ("kind", "u"),
     "/query": ("q", "rows", "most", "page", "as"),
     "/hosts": ("page", "most", "sort", "q", "phase", "direction"),
     "/host": ("key", "most"),
