@@ -236,8 +236,12 @@ class SparqlHarvester(Harvester):
         step = _step_of(harvest, record)
         if not isinstance(step, SparqlTask) or _is_description(step) or not requested:
             return None
-        is_get = "query=" in requested[0]
+        location = _without_query(requested)
+        is_refused = document.status >= 400 and location
+        if is_refused and not await self._noted(record, "location"):
+            return "location", location
         if document.status in _NOT_BY_METHOD:
+            is_get = "query=" in requested[0]
             way, other = ("by_post", "by_get") if is_get else ("by_get", "by_post")
             known = await self._noted(record, way) or await self._noted(record, other)
             return None if known else (way, "1")
@@ -247,12 +251,8 @@ class SparqlHarvester(Harvester):
         if harvest.is_result(step, response_of(document)):
             await self._note(record, "has_results")
             return None
-        last = requested[-1].partition("#")[0]
-        if last != requested[0] and not (is_get and "query=" in last):
-            known = await self._noted(record, "location")
-            return None if known else ("location", last)
-        known = await self._noted(record, "by_parameter")
-        return None if known else ("by_parameter", "1")
+        way, value = ("location", location) if location else ("by_parameter", "1")
+        return None if await self._noted(record, way) else (way, value)
 
     def _harvest(self, record: Record) -> EndpointPlan:
         rows = self._context.options.sparql_rows
@@ -463,6 +463,13 @@ class SparqlHarvester(Harvester):
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
+
+
+def _without_query(requested: Sequence[str]) -> str:
+    """Return the last URL of a redirect on which the query was lost, else nothing."""
+    last = requested[-1].partition("#")[0]
+    is_kept = "query=" in requested[0] and "query=" in last
+    return "" if last == requested[0] or is_kept else last
 
 
 def _may_be_slow(step: SparqlTask | SparqlPing) -> bool:
