@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.report.charts import draw_chart
 from rdfcrawl.analysis.report.content import (
     UNDEFINED,
     ChartAxis,
@@ -27,7 +28,7 @@ _encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
 CONTENTS_NAME: Final = "contents.json"
-_SHOWN: Final = frozenset({"outcomes", "freshness"})
+_FIRST_ROWS: Final = 10  # of each table, in the contents
 # Characters that start a formula in spreadsheets.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -35,8 +36,8 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     """Write `report.html`, `report.json`, and a CSV file for each figure and table.
 
-    `contents.json` has only titles, so it is small even if lists are long. Each file
-    replaces that of an earlier report atomically.
+    `contents.json` has charts and the first rows of tables, so it is small even if
+    lists are long. Each file replaces that of an earlier report atomically.
 
     Raises:
         OSError: the disk is full, or refuses the file.
@@ -60,26 +61,37 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
 
 
 def _contents_of(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as JSON values, with those rows only that the page shows."""
-    sections = []
-    for section in report.sections:
-        items = []
-        for each in section.items:
-            why_empty = each.why_empty if each.is_empty else ""
-            item: dict[str, Any] = {"key": each.key, "title": each.title}
-            item["why_empty"] = why_empty
-            if isinstance(each, ReportTable) and each.key in _SHOWN:
-                item["rows"] = [[_json_cell(cell) for cell in row] for row in each.rows]
-            items.append(item)
-        sections.append(
-            {
-                "key": section.key,
-                "title": section.title,
-                "sentence": section.sentence,
-                "items": items,
-            }
-        )
+    """Return a report as JSON values: charts as SVG, and the first rows of tables."""
+    sections = [
+        {
+            "key": section.key,
+            "title": section.title,
+            "sentence": section.sentence,
+            "items": [_first_of(item) for item in section.items],
+        }
+        for section in report.sections
+    ]
     return {"title": report.title, "scope": report.scope, "sections": sections}
+
+
+def _first_of(item: ReportFigure | ReportTable) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "key": item.key,
+        "title": item.title,
+        "sentence": item.sentence,
+        "why_empty": item.why_empty if item.is_empty else "",
+    }
+    if isinstance(item, ReportFigure):
+        chart = "" if item.is_empty else draw_chart(item)
+        return found | {"chart": chart, "columns": [], "rows": [], "n_rows": 0}
+    rows = [[_json_cell(cell) for cell in row] for row in item.rows[:_FIRST_ROWS]]
+    n_rows = len(item.rows) + item.n_left_out
+    return found | {
+        "chart": "",
+        "columns": list(item.columns),
+        "rows": rows,
+        "n_rows": n_rows,
+    }
 
 
 def iter_json(report: CrawlReport) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from rdfcrawl.analysis.report.writing import CONTENTS_NAME, PAGE_NAME
 from rdfcrawl.monitor.page.children import PageChild
+from rdfcrawl.monitor.page.texts import number_text, shown_text
 from rdfcrawl.uri import registered_domain
 
 _MODULE: Final = "rdfcrawl.monitor.page.report_child"
@@ -32,12 +33,22 @@ class ReportItem:
     Attributes:
         key: names its file of CSV.
         title: its heading.
+        sentence: explanation.
         why_empty: why it is empty; empty if it is not.
+        chart: of a figure, as an `svg` element; empty: it is a table, or is empty.
+        columns: of a table.
+        rows: the first ten, as texts.
+        n_rows: of the table in its file.
     """
 
     key: str
     title: str
+    sentence: str
     why_empty: str
+    chart: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +220,36 @@ def _made_ms(path: Path) -> int:
 
 def _parts(report: dict[str, Any]) -> Iterator[ReportPart]:
     for part in report["sections"]:
-        items = (
-            ReportItem(each["key"], each["title"], each.get("why_empty", ""))
-            for each in part["items"]
-        )
-        yield ReportPart(part["key"], part["title"], part["sentence"], tuple(items))
+        items = tuple(_item(each) for each in part["items"])
+        yield ReportPart(part["key"], part["title"], part["sentence"], items)
+
+
+def _item(item: dict[str, Any]) -> ReportItem:
+    return ReportItem(
+        key=item["key"],
+        title=item["title"],
+        sentence=item["sentence"],
+        why_empty=item["why_empty"],
+        chart=item["chart"],
+        columns=tuple(item["columns"]),
+        rows=tuple(tuple(map(_cell_text, row)) for row in item["rows"]),
+        n_rows=item["n_rows"],
+    )
+
+
+def _cell_text(cell: Any) -> str:
+    """Return a cell of a table as text.
+
+    >>> _cell_text({"value": 0.25, "numerator": 1, "denominator": 4}), _cell_text(1200)
+    ('0.25 (1 of 4)', '1,200')
+    """
+    if isinstance(cell, dict):
+        value = number_text(cell["value"])
+        if cell["value"] is None:
+            return value
+        numbers = (number_text(cell[x]) for x in ("numerator", "denominator"))
+        return f"{value} ({' of '.join(numbers)})"
+    return shown_text(cell) if isinstance(cell, str) else number_text(cell)
 
 
 def _outcomes(report: dict[str, Any]) -> Iterator[tuple[str, int]]:

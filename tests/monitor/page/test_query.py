@@ -228,14 +228,14 @@ def test_third_query_waits_for_its_turn(
 
     When one of them has ended, others are run.
     """
-    page = serve_page(commands, crawl.folder.parent, PAGE_QUERY_SECS=4)
+    page = serve_page(commands, crawl.folder.parent, PAGE_QUERY_SECS=6)
     url = f"{page}/query"
     asked = {"q": _ENDLESS, "format": "json"}
     get(url, {"q": "ASK {}"})
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(lambda n: get(url, asked | {"rows": n}), "123"))
     told = sorted((x.status, x.json["refusal"]) for x in answers)
-    ended = (400, "PAGE_QUERY_SECS=4: the query took longer")
+    ended = (400, "PAGE_QUERY_SECS=6: the query took longer")
     busy = (503, "2 queries are running already; try again later")
     assert told == [ended, ended, busy]
     assert get(url, {"q": "ASK {}", "format": "json"}).json["answer"]["is_true"]

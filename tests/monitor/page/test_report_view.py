@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from rdfcrawl.analysis.verifications import NUMBERS
 from tests.support.page_answers import get
-from tests.support.page_browser import serve_page, watched_page
+from tests.support.page_browser import check_shown, serve_page, watched_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -39,6 +40,12 @@ def test_report_is_made_and_shown(url: str, chromium: Browser) -> None:
         page.goto(f"{url}/report")
         assert "No report was made yet" in page.locator("main").inner_text()
         page.get_by_role("button", name="Make now").click()
+        growth = page.get_by_role("img", name="Documents stored, by day")
+        expect(growth).to_be_visible(timeout=60_000)
+        assert growth.locator("rect").first.evaluate("it => getComputedStyle(it).fill")
+        outcomes = page.get_by_role("region", name="Outcomes").locator("tbody tr")
+        assert "SUCCESSFUL" in outcomes.first.inner_text()
+        check_shown(page, "/report", 1280)
         page.get_by_role("link", name="Open the report").click(timeout=60_000)
         assert page.title() == "Report of the crawl linkeddata"
         # Its style is applied under its own policy.
