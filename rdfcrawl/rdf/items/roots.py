@@ -21,7 +21,7 @@ def choose_roots(
     >>> nested = {"a": "b", "b": "a", "c": "ad", "d": ""}
     >>> choose_roots("abcd", nested.__getitem__)
     ['c']
-    >>> choose_roots("abd", nested.__getitem__)
+    >>> choose_roots("adb", nested.__getitem__)
     ['a', 'd']
     """
     # A chosen node is in none that was chosen before, so it only remains to leave out
