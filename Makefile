@@ -26,7 +26,7 @@ help:
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
 	@echo "make docs   write the documentation as a site to site/"
-	@echo "make pictures  take those of the live page anew"
+	@echo "make pictures  take those of the docs again"
 	@echo "make earl   write the reports of the public test suites again"
 	@echo "make mutants  take out each defence, and see its test fail"
 
@@ -94,8 +94,9 @@ soak: $(VENV)/installed-dev
 earl: $(VENV)/installed-dev
 	$(RUN) tests.support.earl
 
-# The pictures of the live page in the docs; needs Chromium.
+# The recording in the README, and the pictures of the live page; needs Chromium.
 pictures: $(VENV)/installed-dev
+	$(RUN) tests.support.terminal_recording
 	$(RUN) tests.support.page_pictures
 
 # Half an hour: in copies of the checkout, one defence after another.
