@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -24,6 +23,7 @@ from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.environment import GC_THRESHOLDS
+from rdfcrawl.stores.crawl_settings import is_secret, keep_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,6 @@ _VERBOSE_LOGGERS = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
-_is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _FAILURE_LOGGERS = (
     "scrapy.crawler",
@@ -91,6 +90,11 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     crawler.signals.connect(_start_gc, signals.spider_opened)
     failure = StartFailure.watching()
     root = options.crawl.paths.root
+
+    def note_settings() -> None:
+        keep_settings(root, crawler.settings)
+
+    crawler.signals.connect(note_settings, signals.spider_opened)
     followers = _followers(stores, root, crawler.settings)
     compaction = _compaction(stores, root)
     process.settings = crawler.settings  # otherwise it would restore its settings
@@ -350,7 +354,7 @@ def _without_secrets(record: logging.LogRecord) -> bool:
 
 def _without_secret(setting: str) -> str:
     name, colon, _ = setting.partition("': ")
-    return f"{name}{colon}'***'" if colon and _is_secret(name) else setting
+    return f"{name}{colon}'***'" if colon and is_secret(name) else setting
 
 
 def _is_no_list(record: logging.LogRecord) -> bool:

@@ -193,7 +193,8 @@ class CrawlLocation(OptionsTable):
     """folder for everything a crawl keeps on this machine: `CRAWL_DIR/<CRAWL_ID>/` with
     `frontier`, `quads`, `provenance`, `spool`, `logs`, `warc` if wanted, `epochs`
     with [quotas](../explanation/refresh.md#quotas), `verified` after `scrapy verify`,
-    and `clock.txt` (the time that the crawl has come to, in ms)"""
+    `settings.json` (for the [page](page.md#settings)), and `clock.txt` (the time that
+    the crawl has come to, in ms)"""
     # name that the workers of one crawl share
     crawl_id: str | None = text(
         "CRAWL_ID", None, allowed="letters, digits, `.`, `_`, `-`; at most 100"

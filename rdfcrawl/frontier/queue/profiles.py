@@ -324,6 +324,15 @@ class SpiderProfiles:
         """
         return [row["arguments"] for row in (await self._rows()).values()]
 
+    async def by_spider(self) -> dict[str, dict[str, str]]:
+        """Return the texts of the arguments of each spider, by its name.
+
+        Raises:
+            RedisError: Redis is unreachable; there is no retry.
+        """
+        rows = (await self._rows()).values()
+        return {row["spider"]: row["arguments"] for row in rows}
+
     async def numbers(self) -> dict[str, int]:
         """Return the numbers of all spiders of the crawl, by their names.
 

@@ -30,6 +30,7 @@ from rdfcrawl.monitor.page.views import (
     now,
     query,
     report,
+    settings,
     uri,
 )
 
@@ -37,7 +38,7 @@ _STATIC: Final = files("rdfcrawl.monitor.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
-    *(classes, export, metrics),
+    *(classes, export, settings, metrics),
 )
 _MOST_CONNECTIONS: Final = 512  # a few per visitor, and `MOST_STREAMS` streams
 _HEAD_SECS: Final = 5.0  # for the head of a request, and between two requests

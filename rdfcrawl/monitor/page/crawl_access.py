@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 from redis.exceptions import RedisError
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.analysis.crawl_index.database import IndexReaders
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
@@ -29,6 +29,7 @@ from rdfcrawl.frontier.redis.errors import RedisRefusedError, one_line
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.stores.crawl_folder import find_crawl
+from rdfcrawl.stores.crawl_settings import read_settings
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,17 @@ _RETRY_SECS: Final = 2.0  # between two attempts to connect
 _AWAY_SECS: Final = 0.2  # that a visitor waits for an attempt
 _END_SECS: Final = 1.0
 _NICE: Final = 10  # of the thread that reads logs
+_CMDLINE: Final = SETTINGS_PRIORITIES["cmdline"]
+# None of these names a file, a class or a secret.
+_OF_CRAWL: Final = frozenset(
+    (
+        *("POLITENESS_KEY", "SESSION_PARAMETERS", "IGNORED_EXTENSIONS"),
+        *("GUARD_ALLOW_NETS", "GUARD_DENY_NETS", "GUARD_PORTS", "GUARD_MAX_PORTS"),
+        *("TRAP_REPEATS", "TRAP_SEGMENTS", "TRAP_FORM_URLS", "ADDRESS_DELAY"),
+        *("DOWNLOAD_DELAY", "ROBOTSTXT_OBEY", "USER_AGENT", "WORKING_HOURS"),
+        *("HOST_PATIENCE_SECS", "REVISITS", "REVISIT_SECS", "SAME_STATEMENTS_ONCE"),
+    )
+)
 
 
 class CrawlAccess:
@@ -68,7 +80,7 @@ class CrawlAccess:
 
     @classmethod
     def of(cls, settings: BaseSettings, *, is_awaited: bool = False) -> CrawlAccess:
-        """Return the crawl that settings name.
+        """Return the crawl that settings name, with the settings of its start.
 
         Args:
             settings: of the command.
@@ -83,8 +95,9 @@ class CrawlAccess:
             name = settings["CRAWL_ID"] if is_awaited else begun_crawl(settings)
         except ConfigError:  # its frontier was deleted, or is elsewhere
             name = find_crawl(settings).name
-        options = CrawlOptions.from_settings(settings, name)
-        return cls(settings, name, options.paths.root)
+        root = CrawlOptions.from_settings(settings, name).paths.root
+        apply_settings_of_crawl(settings, root)
+        return cls(settings, name, root)
 
     async def open(self) -> None:
         """Connect, and start to index the logs.
@@ -185,6 +198,21 @@ class CrawlAccess:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         options = CrawlOptions.from_settings(self.settings, self.name)
         keep_index(self.root, self._stopped, options.normal_form)
+
+
+def apply_settings_of_crawl(settings: BaseSettings, root: Path) -> None:
+    """Apply the settings that decide which URIs a crawl fetches, as it was started.
+
+    Those of the command line of the page go before them.
+
+    Args:
+        settings: of the page.
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+    """
+    for each in read_settings(root) or ():
+        is_given = (settings.getpriority(each.name) or 0) >= _CMDLINE
+        if each.name in _OF_CRAWL and not is_given:
+            settings.set(each.name, each.value, "project")
 
 
 async def ended(task: asyncio.Task[None]) -> None:

@@ -22,6 +22,7 @@ VIEWS: Final = {
     "/classes": "Classes",
     "/query": "Query",
     "/report": "Report",
+    "/settings": "Settings",
 }
 
 

@@ -1,0 +1,143 @@
+"""Settings: arguments and settings of the crawl, and other crawls beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from rdfcrawl.core.console import program
+from rdfcrawl.core.errors import hide_logins
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.monitor.page.context import PageContext
+from rdfcrawl.monitor.page.texts import shown_text
+from rdfcrawl.stores.crawl_settings import (
+    HIDDEN,
+    KeptSetting,
+    is_secret,
+    read_settings,
+)
+
+_MAX_CHARS: Final = 500  # of a value
+_MOST_CRAWLS: Final = 100
+_MOST_KEYS: Final = 100_000  # of a Redis whose crawls are listed
+
+
+@dataclass(frozen=True, slots=True)
+class ShownValue:
+    """A setting or an argument.
+
+    Attributes:
+        name: of it.
+        value: as text, without secrets; long ones are cut.
+        source: of a setting: `project`, `spider` or `command line`; of an argument, the
+            name of its spider.
+    """
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCrawl:
+    """Another crawl.
+
+    Attributes:
+        name: of the crawl.
+        place: `folder` or `Redis`.
+        command: that serves its page.
+    """
+
+    name: str
+    place: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsView:
+    """How the crawl was started.
+
+    Attributes:
+        crawl: its name.
+        arguments: of its spiders; None: the frontier is unavailable.
+        settings: that differ from the defaults; None: they are not known here.
+        others: crawls in the same folder or Redis.
+        why_away: why the frontier is unavailable; empty if it is not.
+    """
+
+    crawl: str
+    arguments: list[ShownValue] | None
+    settings: list[ShownValue] | None
+    others: list[OtherCrawl]
+    why_away: str
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    access = context.access
+
+    async def show(request: web.Request) -> web.Response:
+        arguments = await access.read(_read_arguments)
+        kept = await asyncio.to_thread(read_settings, access.root)
+        in_folder = await asyncio.to_thread(_crawls_beside, access.root)
+        in_redis = await access.read(_crawls_in_redis) or []
+        names = dict.fromkeys(in_redis, "Redis") | dict.fromkeys(in_folder, "folder")
+        names.pop(access.name, None)
+        view = SettingsView(
+            crawl=access.name,
+            arguments=arguments,
+            settings=None if kept is None else _listed(kept),
+            others=[
+                OtherCrawl(name, place, f"{program()} page -s CRAWL_ID={name}")
+                for name, place in sorted(names.items())[:_MOST_CRAWLS]
+            ],
+            why_away=access.why_away,
+        )
+        return context.renderer.respond(request, "settings.html", view)
+
+    return [web.get("/settings", show)]
+
+
+async def _read_arguments(crawl: OperatedCrawl) -> list[ShownValue]:
+    """Return the stored arguments of the spiders of a crawl."""
+    profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+    return [
+        ShownValue(name, _argument(name, text), spider)
+        for spider, texts in (await profiles.by_spider()).items()
+        for name, text in sorted(texts.items())
+    ]
+
+
+def _argument(name: str, text: str) -> str:
+    if is_secret(name):
+        return HIDDEN
+    return shown_text(hide_logins(text.removeprefix("data:,")), _MAX_CHARS)
+
+
+def _listed(kept: list[KeptSetting]) -> list[ShownValue]:
+    """Return settings as texts, those of the command line first."""
+    kept = sorted(kept, key=lambda each: (each.source, each.name))
+    return [ShownValue(each.name, _text(each.value), each.source) for each in kept]
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shown_text(text, _MAX_CHARS)
+
+
+def _crawls_beside(root: Path) -> list[str]:
+    found = (path.parent.name for path in root.parent.glob("*/quads"))
+    return sorted(name for name in found if not name.startswith("before-"))
+
+
+async def _crawls_in_redis(crawl: OperatedCrawl) -> list[str]:
+    """Return the crawls in the Redis of a crawl; none if that has very many keys."""
+    if crawl.options.redis_url is None or await crawl.redis.dbsize() > _MOST_KEYS:
+        return []
+    return await crawls_in(crawl.redis)
