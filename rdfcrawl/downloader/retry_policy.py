@@ -338,11 +338,16 @@ class HostEvidence:
         return verdict
 
 
-def form_of(url: str) -> str:
+def sibling_path(url: str) -> str:
     """Return the part of the path of a URL that its siblings share.
 
-    >>> form_of("http://a.example/search?q=1"), form_of("http://a.example/d/1.ttl")
-    ('/search?', '/d/')
+    Numbers of folders stay, unlike in `page_forms`: one folder may refuse requests
+    that the next one serves.
+
+    >>> sibling_path("http://a.example/search?q=1")
+    '/search?'
+    >>> sibling_path("http://a.example/d/1.ttl")
+    '/d/'
     """
     path, query, _ = url[url.find("/", url.find("://") + 3) :].partition("?")
     return path + query if query else path[: path.rfind("/") + 1]

@@ -15,7 +15,7 @@ from rdfcrawl.downloader.retry_policy import (
     ADAPTING,
     RecordAttempt,
     backoff_secs,
-    form_of,
+    sibling_path,
 )
 from rdfcrawl.uri.hosts import origin_of
 
@@ -92,10 +92,10 @@ class VisitRecords:
 
         Among them, those that were refused before come last.
         """
-        form = form_of(refused)
+        form = sibling_path(refused)
 
         def place(attempt: RecordAttempt) -> tuple[bool, bool]:
-            return form_of(attempt.record.url) == form, attempt.record.retries > 0
+            return sibling_path(attempt.record.url) == form, attempt.record.retries > 0
 
         self.queue = deque(sorted(self.queue, key=place))
 

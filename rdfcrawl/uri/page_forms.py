@@ -1,6 +1,7 @@
 """Forms of URLs: pages of a host that one template of its software makes, presumably.
 
 Two forms of each URL: the narrow one is that of few URLs, the wide one of many.
+`traps.form_of` is for traps, and `retry_policy.sibling_path` for refused requests.
 """
 
 from __future__ import annotations

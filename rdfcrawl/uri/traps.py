@@ -203,6 +203,8 @@ def _has_letters(segments: list[str]) -> bool:
 def form_of(url: str) -> str:
     """Return the form of a URL, with `#` for its numbers and long keys.
 
+    It keeps all words, unlike `page_forms`: URLs of a trap differ in numbers alone.
+
     >>> form_of("https://example.org/item/17?page=2&s=5f0c2e9ab41d77e0")
     'https://example.org/item/#?page=#&s=#'
     """

@@ -15,6 +15,7 @@ from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.ckan.portal import portal_url
 from rdfcrawl.spiders.base import RdfSpider
 from rdfcrawl.uri import requestable
+from rdfcrawl.uri.page_forms import page_form
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -26,7 +27,6 @@ _MOST_PAGES: Final = 4
 _MOST_OF_FORM: Final = 2
 _MOST_OF_SOURCES: Final = {Kind.SITEMAP: 3, Kind.RESOURCESYNC: 5}
 _MOST_OF_SOURCE: Final = 2
-_numbers: Final = re.compile(r"[0-9]+")
 _is_endpoint_path: Final = re.compile(r"(?i)/(?:sparql|query)/?$").search
 _is_repository_path: Final = re.compile(r"(?i)\boai").search
 
@@ -97,7 +97,7 @@ class LookSpider(RdfSpider):
             limits[record.kind] = 0 if record.task else 1
         elif record.parent and not isinstance(record.task, RevisitedPage):
             limits[record.kind] = _MOST_PAGES
-            limits[url_form(record.url)] = _MOST_OF_FORM
+            limits[page_form(record.url).narrow] = _MOST_OF_FORM
         if any(self._n_chosen[each] >= most for each, most in limits.items()):
             raise SourceFault(Reason.NOT_WANTED, "a look has no request left for it")
         self._n_chosen.update(limits.keys())
@@ -110,13 +110,15 @@ class LookSpider(RdfSpider):
 
 
 def iter_guesses(url: str) -> Iterator[tuple[Kind | str, str]]:
-    """Yield kinds and URLs of sources that the site of a URL may have.
+    """Yield kinds and URLs of sources that the site of a URL may have; none for FTP.
 
     >>> for kind, place in iter_guesses("https://data.example/de/dataset/lakes"):
     ...     print(kind.name, place)
     CKAN https://data.example/de/
     SPARQL https://data.example/sparql
     """
+    if not url.startswith(("http://", "https://")):
+        return
     start = url.index("/", url.index("//") + 2)
     path = url[start:].partition("?")[0]
     if _is_repository_path(path):
@@ -127,13 +129,3 @@ def iter_guesses(url: str) -> Iterator[tuple[Kind | str, str]]:
     yield Kind.CKAN, (portal if has_portal_path else url[:start]) + "/"
     is_endpoint = _is_endpoint_path(path)
     yield Kind.SPARQL, url if is_endpoint else f"{url[:start]}/sparql"
-
-
-def url_form(url: str) -> str:
-    """Return the form of a URL: its numbers and its last part may differ.
-
-    >>> url_form("https://shop.example/p/12/lamp?page=3")
-    'https://shop.example/p/0/'
-    """
-    path = url.partition("?")[0].rpartition("/")[0]
-    return _numbers.sub("0", path) + "/"
