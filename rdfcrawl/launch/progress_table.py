@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Final, TextIO, cast
 
 from rdfcrawl.core.console import has_log_file
-from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
+from rdfcrawl.core.errors import TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
@@ -218,7 +218,7 @@ def print_summary(
         "changes": now.changes,
         "not due": notes["not due"],
         "owed": now.owed.n_uris,
-        "wanted": "want/documents" in now.figures or now.counts.unlikely,
+        "wanted": "want/documents" in now.figures or "want" in member.given,
         "unlikely": now.counts.unlikely,
         "quotas": now.epochs,
         "own faults": own,
@@ -268,7 +268,6 @@ def _hint(  # keyword arguments of a single caller
     outcome: str,
 ) -> str:
     has_raised = Reason.INTERNAL in now.faults
-    may_pass = bool(MAY_PASS & now.faults.keys())
     source = member.accepts.source
     begin = f"give -a {source}=URL or -a {source}=@FILE"
     is_over = not done and (now.documents > 0 or not has_raised)
@@ -287,7 +286,10 @@ def _hint(  # keyword arguments of a single caller
         (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
         (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
         (bool(own), own.hint),
-        (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
+        (
+            now.n_given_up > 0,
+            "-a retry=failed retries the URIs of hosts that failed",
+        ),
         (
             n_hyperlinks > (now.quads and now.figures.get("link/offered", 0)),
             f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
@@ -368,6 +370,7 @@ class CrawlSnapshot:
     n_down: int = 0  # hosts with work that do not respond, or are busy
     down: tuple[str, ...] = ()  # some of them
     owed: OwedUris = NOTHING_OWED  # set only at the end of the crawl
+    n_given_up: int = 0  # URIs that `retry=failed` requests again; likewise
     # forms of URLs that were set aside, and their numbers; likewise
     unlikely: tuple[tuple[str, int], ...] = ()
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
@@ -426,10 +429,10 @@ async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Return a snapshot at the end, including owed URIs and those set aside."""
     now = await take_snapshot(frontier)
     owed = await frontier.owed.list(_MOST_DOWN)
+    now = replace(now, owed=owed, n_given_up=await frontier.owed.n_given_up())
     if not now.counts.unlikely:
-        return replace(now, owed=owed)
-    unlikely = await frontier.forms.shown(_MOST_FORMS)
-    return replace(now, owed=owed, unlikely=tuple(unlikely))
+        return now
+    return replace(now, unlikely=tuple(await frontier.forms.shown(_MOST_FORMS)))
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:

@@ -409,6 +409,13 @@ class OwedHosts:
                     if record and (entry.startswith(_OWED) or not only_owed):
                         yield record.url
 
+    async def n_given_up(self) -> int:
+        """Return how many given-up URIs `retry=failed` would queue now."""
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in self.prefixes:
+            pipe.llen(f"{prefix}:failed")
+        return sum(await pipe.execute())
+
     async def forgive(self) -> int:
         """Make hosts that refused in earlier runs due now; return their number.
 

@@ -77,6 +77,24 @@ def test_crawl_without_statements_says_why_for_its_seeds(
     assert "2 seeds are behind a login: HTTPAUTH_USER" in hint[1]
 
 
+def test_hint_of_failed_uris_ends_with_the_failures(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the URIs that failed are read in a later run, then no hint names them."""
+    data = loopback.response(b"<urn:x:s> <urn:x:p> <urn:x:o> .")
+    pages = {"/": data, "/d": loopback.response(b"", status="500 Oops")}
+    server, folder = loopback(pages), commands.folder()
+    seeds = [server.url("/"), server.url("/d")]
+    first = commands.crawl(seeds, folder=folder, RETRY_TIMES=0)
+    server.pages["/d"] = data
+    hints = _HINT.search(first.stderr)
+    second = commands.crawl(seeds, folder=folder, arguments={"retry": "failed"})
+    assert len(second.graphs) == 2
+    assert "server_error" in second.stderr  # of all runs
+    assert hints
+    assert not _HINT.search(second.stderr), second.stderr
+
+
 def test_crawl_of_other_files_names_their_formats(
     commands: Commands, loopback: Loopback
 ) -> None:
