@@ -73,8 +73,10 @@ def _lines(found: SiteLook) -> Iterator[str]:
         yield f"door        {_door(door)}"
     if found.doors:
         yield f"command     {program()} {found.doors[0].command}"
-    else:
+    elif found.has_responded:
         yield "no data was found: no source, and no page with statements"
+    else:
+        yield "the site did not respond: check its URL, and try again later"
 
 
 def _door(door: SiteDoor) -> str:

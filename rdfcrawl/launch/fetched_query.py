@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _SETTINGS: Final = {"HOST_LAST_WAIT_SECS": 0, "RETRY_TIMES": 0}
 _REFUSED: Final = 2  # exit code of a crawl
+# Members with the names of graphs, which are URLs of documents.
+_GRAPH_NAMES: Final = {"Graph": ("term",), "DatasetClause": ("default", "named")}
 _BOUNDS: Final = {
     "closespider_itemcount": "--fetch-documents",
     "closespider_timeout": "--fetch-secs",
@@ -129,10 +131,12 @@ def _iter_triples(part: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _iter_values(part: Any) -> Iterator[object]:
-    """Yield the terms of VALUES."""
+    """Yield the terms of VALUES, DESCRIBE, GRAPH and FROM."""
     for each in _iter_parts(part):
         name = getattr(each, "name", "")
-        if name == "values":
+        if name in _GRAPH_NAMES:
+            yield from (each[key] for key in _GRAPH_NAMES[name] if key in each)
+        elif name == "values":
             for row in each["res"]:
                 yield from row.values()
         elif name == "DescribeQuery" and isinstance(each["PV"], list):

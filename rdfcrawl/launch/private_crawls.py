@@ -72,6 +72,10 @@ def run_private_crawl(  # keyword arguments
         arguments: of the spider.
         folder: in which it has its folder.
         more: settings of the crawl.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        OSError: Ctrl-C has ended the crawl.
     """
     from rdfcrawl.launch.crawls import check_operator, run_crawl
 
@@ -79,4 +83,7 @@ def run_private_crawl(  # keyword arguments
     for name, value in {**_SETTINGS, **(more or {}), **own}.items():
         settings.set(name, value, "cmdline")
     checked = check_operator(spider, arguments, settings, process)
-    return run_crawl(process, checked), checked.crawler
+    code, stats = run_crawl(process, checked), checked.crawler.stats
+    if stats is not None and stats.get_value("finish_reason") == "shutdown":
+        raise OSError("interrupted")
+    return code, checked.crawler

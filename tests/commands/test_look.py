@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from tests.conftest import LOOPBACK_NETS
 from tests.support.ckan_sites import CkanSite
-from tests.support.command_forks import scrapy
+from tests.support.command_forks import scrapy, shared_forks
 from tests.support.planted_services import PlantedEndpoint, PlantedRepository
 from tests.support.planted_sites import (
     PlantedDumps,
@@ -22,6 +23,9 @@ from tests.support.planted_sites import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
     from tests.support.planted_sites import PlantedSite
 
@@ -35,6 +39,7 @@ _SITES = {
 }
 
 
+_NOTHING = b"<html><title>A</title></html>"
 _LISTING = (PlantedPages, PlantedIndex)
 
 
@@ -65,12 +70,38 @@ def test_the_least_intrusive_door_is_named(
 
 def test_a_site_without_data_says_so(loopback: Loopback) -> None:
     """If a site has no statements, then the last line says so, and the exit code."""
-    page = loopback.response(b"<html><title>A</title></html>", "text/html")
-    site = loopback({"/": page})
+    site = loopback({"/": loopback.response(_NOTHING, "text/html")})
     code, output = look(site.url("/"))
     assert code == 1
     assert "(200): 0 statements" in output
     assert output.splitlines()[-1].startswith("no data was found")
+
+
+def test_a_site_that_does_not_respond_is_no_site_without_data(
+    loopback: Loopback,
+) -> None:
+    """If nothing listens at a URL, of HTTP or FTP, then the last line says so."""
+    port = loopback({}).port  # of another address
+    for scheme in ("http", "ftp"):
+        code, output = look(f"{scheme}://127.20.76.8:{port}/")
+        assert code == 1
+        assert output.splitlines()[-1].startswith("the site did not respond")
+
+
+def test_an_interrupted_look_has_no_findings(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If Ctrl-C is pressed, then one line says so, and no finding is written."""
+    site = loopback({"*": loopback.response(_NOTHING, "text/html")})
+    given = (f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}", "-sDOWNLOAD_DELAY=20")
+    words = ["-m", "scrapy", "look", site.url("/"), *given]
+    told = tmp_path / "told"
+    with told.open("wb") as out:
+        process = shared_forks().start(words, out)
+    commands.wait_until(lambda: site.targets)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 1
+    assert told.read_text() == "scrapy: look: interrupted\n"
 
 
 @pytest.mark.parametrize("path", ["/", "/dataset/x", "/api/3/action/package_list"])

@@ -97,6 +97,7 @@ def test_queries_that_name_nothing_are_refused(text: str, message: str) -> None:
         ("<http://e/s> ^foaf:made ?o", f"subject,+{FOAF}made"),
         ("?s (foaf:knows|foaf:made)+ <http://e/s>", f"+{FOAF}knows,+{FOAF}made"),
         ("VALUES ?s { <http://e/s> } ?s foaf:knows ?o", f"+{FOAF}knows"),
+        ("GRAPH <http://e/s> { ?s foaf:knows ?o }", f"+{FOAF}knows"),
         ("?s foaf:made ?o FILTER EXISTS { <http://e/s> foaf:knows ?o }", None),
     ],
 )
@@ -106,3 +107,10 @@ def test_links_are_those_of_the_query(pattern: str, follow: str | None) -> None:
     assert found.seeds == ("http://e/s",)
     expected = follow or f"+{FOAF}knows,+{FOAF}made"
     assert sorted(found.follow.split(",")) == sorted(expected.split(","))
+
+
+def test_documents_of_from_are_fetched() -> None:
+    """If a query names its documents, then it begins with these."""
+    graphs = "FROM <http://e/a> FROM NAMED <http://e/b>"
+    found = named_resources(f"SELECT * {graphs} {{ ?s foaf:knows ?o }}")
+    assert found.seeds == ("http://e/a", "http://e/b")

@@ -93,6 +93,7 @@ class SiteLook:
         requests: that it took.
         delay_secs: time between two requests.
         robots: HTTP status of robots.txt, or why it has none.
+        has_responded: any request had a response.
         reservations: documents by directive of their publisher.
         doors: to its data, the least intrusive first.
         classes: instances in the samples, by IRI of the class.
@@ -105,6 +106,7 @@ class SiteLook:
     requests: int
     delay_secs: float
     robots: str
+    has_responded: bool
     reservations: Mapping[str, int]
     doors: Sequence[SiteDoor]
     classes: Mapping[str, int]
@@ -152,6 +154,7 @@ def read_look(
         requests=n_requests,
         delay_secs=delay_secs,
         robots=_robots(fetches.fetches),
+        has_responded=any(each.http_status for each in fetches.fetches),
         reservations=reservations,
         doors=sorted(
             _doors(fetches, url, n_listed, delay_secs, guesses),
