@@ -98,7 +98,9 @@ class DatasetRegistry:
         services = await self._not_taken_otherwise(services)
         discovery += await self._register_all(services, document)
         is_read = document.status < 300 and not document.is_partial
-        if self._session.run and is_read and not document.faults:
+        # Nothing was lost of a document that was repaired.
+        is_good = all(x.reason is Reason.REPAIRED for x in document.faults)
+        if self._session.run and is_read and is_good:
             url = document.record.url
             discovery += await self.withdraw(url, named.keys(), document)
         # Pages come last: those below the prefixes of a dataset are not requested.

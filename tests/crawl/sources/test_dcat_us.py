@@ -106,12 +106,14 @@ def test_next_run_reads_the_catalog_of_a_site_again(
     assert bare.targets.count("/data.json") == 1
     assert result.faults(bare.url("/data.json")) == []
     assert titles(result, site.url("/data.json")) == {"a", "b"}
+    c["contactPoint"] = {"fn": "C", "hasEmail": "c@h.example"}  # repaired
     site.pages["/data.json"] = loopback.response(catalog(b, c), "application/json")
     site.pages["/a.nt"] = loopback.response(b"", status="404 Not Found")
     result = commands.crawl(seeds, **given)
     assert result.code == 0, result.stderr
     assert titles(result, site.url("/data.json")) == {"b", "c"}
     assert said(result) == {"/", "/b.nt", "/c.nt"}
+    assert result.faults(site.url("/data.json")) == ["repaired"]
 
 
 def test_damaged_catalog_keeps_the_good_copy(
