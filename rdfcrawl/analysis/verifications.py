@@ -24,6 +24,7 @@ class SourceKind(StrEnum):
 
     SITEMAP = "sitemap"
     DATASET = "dataset"
+    CATALOG = "catalog"
     COLLECTION = "collection"
     PORTAL = "portal"
     ENDPOINT = "endpoint"

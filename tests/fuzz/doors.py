@@ -60,6 +60,7 @@ from rdfcrawl.sources.ckan.envelope import (
 )
 from rdfcrawl.sources.ckan.mapping import iter_statements
 from rdfcrawl.sources.ckan.portal import recognize
+from rdfcrawl.sources.dcat_portals import catalog_url
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
 from rdfcrawl.sources.resourcesync.patch import apply_patch
 from rdfcrawl.sources.sitemaps.protocol import Sitemap
@@ -175,6 +176,11 @@ def _ckan(data: bytes) -> None:
         _strict(b"".join(iter_checked(statements, log)))
 
 
+def _portal(data: bytes) -> None:
+    catalog_url(URL, data)
+    catalog_url("http://e.example/api/" + data.decode("latin-1"))
+
+
 def _rows(media_type: str, data: bytes) -> None:
     for row in iter_rows(data, media_type=media_type, log=FaultLog()):
         repr(row)
@@ -283,6 +289,7 @@ DOORS: Final = {name.lower().replace("/", "-"): door for name, door in _document
     "tdmrep": Door(_tdm),
     "empty page": Door(_empty_page),
     "ckan": Door(_ckan),
+    "portal": Door(_portal),
     "table of json": Door(partial(_rows, "application/sparql-results+json")),
     "table of xml": Door(partial(_rows, "application/sparql-results+xml")),
     "table of tsv": Door(partial(_rows, "text/tab-separated-values")),

@@ -75,6 +75,11 @@ MARKS: Final = {
     "listing": (b"a=b;", b"-rw-r--r-- 1 ", b"01-02-23 01:02PM <SYMLINK> a [", b"a "),
     "uri": (b"a/", b"?a=b&", b"@", b"http://", b";jsessionid=", b"%2e%2e/"),
     "ckan": (b"href=", b"<meta ", b"/dataset/a", b'<a href="/dataset', b"<a\n"),
+    "portal": (
+        *(b"ods-front-header ", b"<nav class=x ", b"<meta name=", b"<link href="),
+        *(b"<script src=https://hubcdn.arcgis.com/opendata-ui/", b"<div "),
+        b"window.socrata.featureFlags ",
+    ),
 }
 
 

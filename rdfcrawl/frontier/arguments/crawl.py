@@ -185,11 +185,12 @@ class CrawlArguments:
     """which kinds of sources are harvested when the crawl comes upon them: `datasets`
     in the sitemaps that `robots.txt` names, which are read before the pages of a host,
     so that a dump is fetched in place of its pages; all entries of a `sitemap`,
-    `resourcesync`, `ckan`, `sparql`, `oaipmh`, and `void` for `/.well-known/void` and
-    `dcat-us` for `/data.json`, which are requested once for each site; separated by
-    commas; `all` or `none`. With `sitemap`, a seed may be a sitemap or feed; with
-    `resourcesync`, `/.well-known/resourcesync` is requested from the sites of seeds. A
-    source that an argument names is harvested in any case"""
+    `resourcesync`, `ckan`, `sparql`, `oaipmh`; `dcat` for the catalogs of [other
+    portals](../explanation/sources.md#catalogs-in-dcat); and `void` for
+    `/.well-known/void` and `dcat-us` for `/data.json`, which are requested once for
+    each site; separated by commas; `all` or `none`. With `sitemap`, a seed may be a
+    sitemap or feed; with `resourcesync`, `/.well-known/resourcesync` is requested from
+    the sites of seeds. A source that an argument names is harvested in any case"""
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
     consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`

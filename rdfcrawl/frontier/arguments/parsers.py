@@ -34,10 +34,11 @@ MAX_DEPTH: Final = 255  # limit of a record's depth field
 INLINE: Final = "data:,"  # prefix of the remembered content of a file
 VOID: Final = "void"  # the well-known VoID file of a site
 DCAT_US: Final = "dcat-us"  # the data.json of a site
+DCAT: Final = "dcat"  # the catalog of a portal that a page or URL shows
 DATASETS: Final = "datasets"  # in the sitemaps that the robots.txt of a site names
 OAI_PMH: Final = "oaipmh"
 _HARVESTED: Final[dict[str, Kind | str]] = {
-    **{word: word for word in (VOID, DCAT_US, DATASETS, OAI_PMH)},
+    **{word: word for word in (VOID, DCAT_US, DCAT, DATASETS, OAI_PMH)},
 } | {
     kind.name.lower(): kind
     for kind in Kind

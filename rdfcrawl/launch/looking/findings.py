@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rdfcrawl.analysis.description.figures import (
     DatasetFigures,
@@ -18,18 +18,20 @@ from rdfcrawl.analysis.description.figures import (
 from rdfcrawl.analysis.description.scan import FigureScan
 from rdfcrawl.analysis.description.table import FigureTable
 from rdfcrawl.analysis.verifications import SourceKind, SourceName
-from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.namespaces import DCAT, RC
 from rdfcrawl.launch.verifying.fetches import (
     SiteFetch,
     SiteFetches,
     SiteScope,
     gather_fetches,
 )
+from rdfcrawl.sources.dcat_portals import is_catalog_url
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.uri import host_of
 
 _SHOWN: Final = 10  # classes and properties
 _OF_LISTS: Final = ("robots", "sitemap")
+_DATASET: Final = f"<{DCAT}Dataset>".encode()
 _find_listed: Final = re.compile(
     f"> <{re.escape(RC)}lists> <([^>\n]*)>".encode()
 ).findall
@@ -37,6 +39,10 @@ _find_listed: Final = re.compile(
 _COMMANDS: Final = {
     SourceKind.DATASET: ("linkeddata", "seeds={site}", "scope=host", "harvest=all"),
     SourceKind.RESOURCESYNC: ("resourcesync", "sources={url}"),
+    SourceKind.CATALOG: (
+        *("linkeddata", "seeds={url}"),
+        *("harvest=dcat,sparql", "follow=none,dataset"),
+    ),
     SourceKind.PORTAL: ("ckan", "portals={url}"),
     SourceKind.REPOSITORY: ("oaipmh", "repositories={url}"),
     SourceKind.SITEMAP: ("sitemap", "sites={site}"),
@@ -143,7 +149,7 @@ def read_look(
     scope = SiteScope(host_of(url))
     fetches = SiteFetches(scope, gather_fetches(root, [scope])[0])
     lists = {each.url for each in fetches.fetches if each.payload in _OF_LISTS}
-    n_listed, figures = _read_statements(root, scope.hosts, lists)
+    read = _read_statements(root, scope.hosts, lists)
     pages = [
         each
         for each in fetches.fetches
@@ -157,11 +163,11 @@ def read_look(
         has_responded=any(each.http_status for each in fetches.fetches),
         reservations=reservations,
         doors=sorted(
-            _doors(fetches, url, n_listed, delay_secs, guesses),
+            _doors(fetches, url, read, delay_secs, guesses),
             key=lambda each: _RANKS.index(each.kind),
         ),
-        classes={x.about[1:-1]: x.number.number for x in figures.classes.items},
-        properties={x.about[1:-1]: x.number for x in figures.properties.items},
+        classes={x.about[1:-1]: x.number.number for x in read.figures.classes.items},
+        properties={x.about[1:-1]: x.number for x in read.figures.properties.items},
         formats=formats,
         samples=[
             ReadPage(url=x.url, result=_result(x), statements=x.n_statements)
@@ -212,10 +218,24 @@ def _command(source: SourceName, site: str) -> str:
     return " -a ".join([f"crawl {spider}", *map(shlex.quote, filled)])
 
 
+class _Statements(NamedTuple):
+    """Figures of the statements of a look.
+
+    Attributes:
+        n_listed: numbers of pages in sitemaps, by URL.
+        catalogs: URLs of catalogs in DCAT.
+        figures: of all documents but sitemaps.
+    """
+
+    n_listed: dict[str, int]
+    catalogs: set[str]
+    figures: DatasetFigures
+
+
 def _read_statements(
     root: Path, hosts: Collection[str], lists: Collection[str]
-) -> tuple[dict[str, int], DatasetFigures]:
-    """Return the numbers of pages in sitemaps, and the figures of the other documents.
+) -> _Statements:
+    """Return the figures of the statements.
 
     Args:
         root: folder of the crawl.
@@ -223,12 +243,17 @@ def _read_statements(
         lists: URLs of robots.txt and sitemaps.
     """
     n_listed: dict[str, int] = {}
+    catalogs: set[str] = set()
     others = {each.encode() for each in lists}
     with FigureTable() as table:
         scan = FigureScan(table)
         for document in iter_latest_documents(CrawlLog(root)):
             if document.graph not in lists:
                 scan.add(document)
+                if is_catalog_url(document.graph) and any(
+                    _DATASET in piece for piece in document.pieces()
+                ):
+                    catalogs.add(document.graph)
                 continue
             listed = chain.from_iterable(map(_find_listed, document.pieces()))
             n_listed[document.graph] = sum(each not in others for each in listed)
@@ -238,25 +263,30 @@ def _read_statements(
             for each in iter_hosts(table, _SHOWN)
             if host_of(f"http://{each.host}/") in hosts
         ]
-    return n_listed, found[0] if found else DatasetFigures(host="", size=_SHOWN)
+    figures = found[0] if found else DatasetFigures(host="", size=_SHOWN)
+    return _Statements(n_listed, catalogs, figures)
 
 
 def _doors(
     fetches: SiteFetches,
     url: str,
-    n_listed: Mapping[str, int],
+    read: _Statements,
     delay_secs: float,
     guesses: AbstractSet[str],
 ) -> Iterator[SiteDoor]:
     """Yield the doors of a site, in any order."""
     of_sources: dict[SourceName, list[SiteFetch]] = {}
     for each in fetches.fetches:
-        if (name := fetches.source(each)) is not None:
-            of_sources.setdefault(name, []).append(each)
+        if each.url in read.catalogs:
+            of_sources[SourceName(SourceKind.CATALOG, each.url)] = [each]
+        elif (name := fetches.source(each)) is not None:
+            is_listed = name.kind is SourceKind.DATASET and each.parent in read.catalogs
+            if not is_listed:  # its catalog is the door
+                of_sources.setdefault(name, []).append(each)
     for source, some in of_sources.items():
         n_pages: int | None = None
         if source.kind is SourceKind.SITEMAP:
-            n_pages = _n_pages(some, n_listed)
+            n_pages = _n_pages(some, read.n_listed)
             is_open = bool(n_pages)
         elif source.kind is SourceKind.LINKED:
             is_open = any(each.n_statements for each in some)

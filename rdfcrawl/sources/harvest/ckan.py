@@ -55,7 +55,7 @@ from rdfcrawl.sources.ckan.targets import (
 )
 from rdfcrawl.sources.ckan.values import since_for_next
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
-from rdfcrawl.sources.harvest.document_discovery import FoundSources
+from rdfcrawl.sources.harvest.found_sources import FoundSources
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.options import ObeyRobots
 from rdfcrawl.sources.harvest.portal_files import FileClaim, PortalFiles

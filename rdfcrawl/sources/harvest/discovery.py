@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import DCAT, HYDRA, LDES, SD, TREE
+from rdfcrawl.frontier.arguments.parsers import DCAT_US, VOID
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.services import ServiceScan
 
 FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
+# Paths that are tried on each site, by word of `harvest`.
+GUESSES: Final = {VOID: "/.well-known/void", DCAT_US: "/data.json"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SitemapTask, SourceTask
+from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
     DumpPart,
@@ -23,87 +23,35 @@ from rdfcrawl.core.tasks import (
     RefreshedPage,
     RevisitedPage,
 )
-from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT_US, OAI_PMH, VOID
+from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT, OAI_PMH
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
 from rdfcrawl.sources.harvest.discovery import (
-    FOUND,
+    GUESSES,
     NOTHING_FOUND,
     Discovery,
     DocumentScan,
     found,
 )
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
-from rdfcrawl.sources.harvest.protocol import HarvestContext, read_task
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
-from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.collections import CollectionPages
-
-
-MAX_SOURCES: Final = 100_000
-_CRAWL: Final = "crawl:"  # the crawl, in place of a source
-
-
-class FoundSources:
-    """The discovered sources of a crawl, shared by all workers."""
-
-    def __init__(self, context: HarvestContext) -> None:
-        self._store = context.state_store
-        self._run = context.run
-        self._wanted = context.arguments.harvest
-        self._noted: set[str] = set()  # by this worker
-
-    async def note(self, follow_ups: Iterable[FollowUp]) -> None:
-        """Keep the first records of sources, before they are queued."""
-        entries = {}
-        for each in follow_ups:
-            key = f"{int(each.record.kind)} {each.record.url}"
-            if key not in self._noted:
-                entries[key] = encode_record(each.record)
-        if entries:
-            self._noted.update(entries)
-            await self._store.put_up_to(_CRAWL, FOUND, entries, MAX_SOURCES)
-
-    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
-        """Yield the first records of all sources for this run, in batches."""
-        async for batch in self._store.batches(_CRAWL, FOUND):
-            records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
-            yield [self._of_run(each) for each in records if self._is_wanted(each)]
-
-    def _is_wanted(self, record: Record) -> bool:
-        """Return whether a record is still wanted, or was named by the operator."""
-        if _is_offer(record):
-            return DATASETS in self._wanted
-        if record.kind is not Kind.CUSTOM:
-            return record.kind is Kind.PAGE or record.kind in self._wanted
-        task = read_task(record)
-        payload = task.payload
-        name = payload.harvester if isinstance(payload, CustomTask) else ""
-        return task.is_named or name in self._wanted
-
-    def _of_run(self, record: Record) -> FollowUp:
-        """Return a record for this run."""
-        task = record.task
-        if isinstance(task, SourceTask | RevisitedPage):
-            record = replace(record, task=replace(task, run=self._run))
-        return FollowUp(record, change=f"run {self._run}")
-
-
-def _is_offer(record: Record) -> bool:
-    """Return whether a sitemap is read only for the datasets in it."""
-    payload = record.task.payload if isinstance(record.task, SourceTask) else None
-    return isinstance(payload, SitemapTask) and payload.only_datasets
+    from rdfcrawl.sources.harvest.found_sources import FoundSources
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.site_offers import SiteOffers
 
 
 _MAX_ENDPOINTS: Final = 100_000  # named by the operator
+_MAX_OFFERS: Final = 100_000  # in memory
+_OF_SITES: Final = {*GUESSES, DCAT, Kind.SITEMAP, Kind.RESOURCESYNC}  # in `harvest`
+_GUESSED: Final = tuple(GUESSES.values())
 
 
 class DocumentDiscovery:
@@ -122,11 +70,11 @@ class DocumentDiscovery:
         self._run = context.run
         self.follow = context.arguments.follow
         self._sources = RecognizedSources(context)
-        self._sites = SiteOffers(context)
         self._context = context
-        self._wants_endpoints = Kind.SPARQL in context.arguments.harvest
+        wanted = context.arguments.harvest
+        self._wants_endpoints = Kind.SPARQL in wanted
+        self._wants_offers = not _OF_SITES.isdisjoint(wanted)
         self._fetches = PageFetches(context.state_store)
-        self._found = FoundSources(context)
         self._harvest = harvest
         self._endpoints = context.arguments.endpoints
         self._known_offers: set[str] = set()
@@ -146,8 +94,8 @@ class DocumentDiscovery:
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
-            if self._sites.wants_any or document.record.url.endswith(_PATHS):
-                discoveries.append(await self._noted(self._sites.find(document)))
+            if self._wants_offers or document.record.url.endswith(_GUESSED):
+                discoveries.append(await self._noted(await self._sites.find(document)))
             if scan.has_any or isinstance(task, RevisitedPage | PortalFile):
                 discoveries.append(await self._described(document, scan))
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
@@ -188,8 +136,8 @@ class DocumentDiscovery:
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
         discovery = self._sites.of_source(document.record)
-        if document.n_quads and _is_offer(document.record):
-            await self._found.note([FollowUp(document.record)])
+        if document.n_quads:
+            await self._found.note_offer(document.record)
         lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
         if lost and document.record.kind is Kind.SITEMAP:  # not harvested
             n_faults = len(document.faults)
@@ -260,7 +208,7 @@ class DocumentDiscovery:
             and url != document.url
             and origin_of(url) == origin_of(document.url)
         ]
-        if len(self._known_offers) >= _MAX_SITES:
+        if len(self._known_offers) >= _MAX_OFFERS:
             self._known_offers.clear()
         self._known_offers.update(each.record.url for each in offers)
         return await self._noted(found(*offers))
@@ -276,6 +224,18 @@ class DocumentDiscovery:
             if each.record.kind is not Kind.SPARQL or each.record.url not in named
         )
         return replace(found, follow_ups=kept)
+
+    @cached_property
+    def _found(self) -> FoundSources:
+        from rdfcrawl.sources.harvest.found_sources import FoundSources
+
+        return FoundSources(self._context)
+
+    @cached_property
+    def _sites(self) -> SiteOffers:
+        from rdfcrawl.sources.harvest.site_offers import SiteOffers
+
+        return SiteOffers(self._context, self._found)
 
     @cached_property
     def _collections(self) -> CollectionPages:
@@ -314,82 +274,6 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
     parent = document.record
     record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
     return found(FollowUp(record, change=parent.change))
-
-
-PATH: Final = "/.well-known/void"
-_CATALOGS: Final = {VOID: PATH, DCAT_US: "/data.json"}  # by word of `harvest`
-_PATHS: Final = tuple(_CATALOGS.values())
-_EXCUSED: Final = Discovery(is_excused=True)
-_NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
-_MAX_SITES: Final = 100_000  # in memory
-
-
-class SiteOffers:
-    """Requests the sitemaps, VoID and `data.json` of each discovered site, once.
-
-    The frontier drops repeated records. Sources: VoID (W3C Note 2011) section 7.2
-    (`/.well-known/void`); RFC 8615; Project Open Data Metadata Schema 1.1.
-    """
-
-    def __init__(self, context: HarvestContext) -> None:
-        self._run = context.run
-        self._covered = context.session.ingests.own.covered
-        wanted = context.arguments.harvest
-        self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
-        self._wants_sitemaps = Kind.SITEMAP in wanted
-        self._wants_lists = Kind.RESOURCESYNC in wanted
-        self.wants_any = bool(self._paths or self._wants_sitemaps or self._wants_lists)
-        self._known: set[str] = set()
-
-    def find(self, document: Document) -> Discovery:
-        """Return the records for the site of a document, if the site is new."""
-        url, status = document.record.url, document.response.status
-        if url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS:
-            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
-        return self._of_site(document.record) if status else NOTHING_FOUND
-
-    def of_source(self, record: Record) -> Discovery:
-        """Return the record for the VoID of a site named by the operator."""
-        if record.kind is not Kind.SITEMAP:
-            return NOTHING_FOUND
-        task = read_task(record)
-        if not (task.is_named and task.payload == RobotsTask()):
-            return NOTHING_FOUND
-        void = _catalog(PATH, record, record.depth, self._run)
-        return found(replace(void, is_part_of_source=True))
-
-    def _of_site(self, record: Record) -> Discovery:
-        origin = origin_of(record.url)
-        if origin in self._known or not is_of_web(origin):
-            return NOTHING_FOUND
-        if len(self._known) >= _MAX_SITES:
-            self._known.clear()
-        self._known.add(origin)
-        depth = record.depth + 1
-        # Its sitemaps are read before its pages; a known dataset needs no guesses.
-        is_known = self._wants_sitemaps and self._covered.has_some_of(origin)
-        paths = () if is_known else self._paths
-        follow_ups = [_catalog(x, record, depth, self._run) for x in paths]
-        if self._wants_sitemaps:
-            from rdfcrawl.sources.harvest.sitemap import root_of
-
-            root = root_of(origin, self._run, is_named=False)
-            root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        # Of sites that the operator has named.
-        if self._wants_lists and not (record.depth or is_known):
-            from rdfcrawl.sources.harvest.resourcesync import described_at
-
-            root = described_at(origin, self._run)
-            root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        return found(*follow_ups)
-
-
-def _catalog(path: str, record: Record, depth: int, run: int) -> FollowUp:
-    url, task = origin_of(record.url) + path, RevisitedPage(run)
-    page = Record(url, Kind.PAGE, depth, record.url, task=task)
-    return FollowUp(page, change=f"run {run}" if run else "")
 
 
 LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
