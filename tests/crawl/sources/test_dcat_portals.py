@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import LOOPBACK_NETS
-from tests.otherweb.dcat_portals import PORTALS, DcatPortal, HubPortal
+from tests.otherweb.dcat_portals import (
+    PORTALS,
+    DcatPortal,
+    HubPortal,
+    OpendatasoftPortal,
+)
 from tests.support.command_forks import scrapy
 
 if TYPE_CHECKING:
@@ -114,6 +119,19 @@ def test_a_catalog_that_is_a_seed_is_the_only_one(
             for each in portals:
                 check(result, each)
                 each.datasets.pop("aaaa-1111", None)
+
+
+def test_keep_follows_the_catalog_of_a_portal(commands: Commands) -> None:
+    """If `scrapy keep` names an API of a portal, then it keeps all of its datasets."""
+    portal, folder = OpendatasoftPortal("127.94.43.35"), commands.folder()
+    words = ("keep", portal.url(portal.api))
+    with serving(portal):
+        for _ in range(2):
+            running = commands.start(*words, folder=folder, CRAWL_ID="linkeddata")
+            result = running.wait()
+            assert result.code == 0, result.stderr
+            check(result, portal)
+            portal.datasets.pop("aaaa-1111", None)
 
 
 def test_a_portal_without_its_catalog_has_a_fault(commands: Commands) -> None:
