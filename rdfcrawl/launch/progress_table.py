@@ -253,6 +253,7 @@ def print_summary(
         sys.stderr.writelines(f"{line}\n" for line in results.lines)
 
 
+_WANT_NAMES: Final = "`look SITE` lists the names of its classes and properties"
 _FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
 
 
@@ -295,6 +296,10 @@ def _hint(  # keyword arguments of a single caller
             f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
         ),
         (not now.quads, f"no statements were found: {why_empty}"),
+        (
+            "want" in member.given and not now.figures.get("want/statements"),
+            f"nothing wanted was found: {_WANT_NAMES}",
+        ),
     )
     return next((text for holds, text in hints if holds), "")
 

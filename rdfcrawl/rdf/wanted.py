@@ -49,7 +49,8 @@ def wanted_iris(words: tuple[str, ...]) -> frozenset[str]:
     """Return the IRIs of names, with known prefixes or of schema.org, and of IRIs.
 
     Raises:
-        ConfigError: one of them is none of these, or there are more than `MAX_TERMS`.
+        ConfigError: one of them is none of these, or `all`; or there are more than
+            `MAX_TERMS`.
 
     >>> sorted(wanted_iris(("schema:Product", "https://schema.org/Offer")))
     ['http://schema.org/Offer', 'http://schema.org/Product']
@@ -93,8 +94,10 @@ def _targets(triples: list[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _iri(name: str) -> str:
-    from rdfcrawl.rdf.items.names import class_iri  # noqa: PLC0415 (few crawls)
+    from rdfcrawl.rdf.items.names import ALL, class_iri  # noqa: PLC0415 (few crawls)
 
+    if name == ALL:
+        raise ConfigError("must be classes or properties; a crawl without it gets all")
     iri = class_iri(name)
     if not _is_iri(iri):
         raise ConfigError(f"{name!r} is no IRI")

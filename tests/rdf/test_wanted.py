@@ -67,6 +67,12 @@ def test_other_words_are_refused(word: str) -> None:
         wanted_iris((word,))
 
 
+def test_all_is_no_class() -> None:
+    """If everything is wanted, as by `items=all`, then the word is refused."""
+    with pytest.raises(ConfigError, match="must be classes or properties"):
+        wanted_iris(("all",))
+
+
 def test_there_is_a_limit() -> None:
     """If there are too many terms, then they are refused."""
     words = tuple(f"urn:c:{i}" for i in range(MAX_TERMS + 1))

@@ -232,9 +232,11 @@ def parse_want(name: str, text: str) -> frozenset[str]:
     """Return wanted classes and properties, or the targets of a file of shapes."""
     from rdfcrawl.rdf.wanted import shape_targets, wanted_iris  # noqa: PLC0415 (few crawls)
 
+    path = Path(text).expanduser()
     try:
-        if text and Path(text).expanduser().is_file():
-            return shape_targets(Path(text).expanduser().read_bytes())
+        is_named = "://" not in text and path.suffix == ".ttl"
+        if text and (is_named or path.is_file()):
+            return shape_targets(path.read_bytes())
         return wanted_iris(words_of(text))
     except (OSError, ConfigError) as error:
         raise ConfigError(f"argument {name}={text}: {error}") from error

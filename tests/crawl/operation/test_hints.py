@@ -95,6 +95,18 @@ def test_hint_of_failed_uris_ends_with_the_failures(
     assert not _HINT.search(second.stderr), second.stderr
 
 
+def test_crawl_without_wanted_statements_says_so(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If no statement is wanted, then the summary says so, and where names are."""
+    server = loopback({"/": loopback.response(b"<urn:x:s> <urn:x:p> <urn:x:o> .")})
+    result = commands.crawl([server.url("/")], arguments={"want": "schema:Vehicle"})
+    assert "0 statements in 0 documents" in result.stderr
+    hint = _HINT.search(result.stderr)
+    assert hint, result.stderr
+    assert "nothing wanted was found" in hint[1]
+
+
 def test_crawl_of_other_files_names_their_formats(
     commands: Commands, loopback: Loopback
 ) -> None:

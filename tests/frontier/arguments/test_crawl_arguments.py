@@ -282,3 +282,5 @@ def test_wanted_classes_of_a_file_are_kept(tmp_path: Path) -> None:
     assert CrawlArguments.parse({"want": kept}).want == wanted
     assert inlined("want", "schema:Product") == kept
     assert not CrawlArguments.parse({"want": inlined("want", "")}).want
+    with pytest.raises(ConfigError, match="No such file"):
+        CrawlArguments.parse({"want": str(tmp_path / "other.ttl")})
