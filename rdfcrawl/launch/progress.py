@@ -23,9 +23,7 @@ from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOpti
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
     LiveTable,
-    as_notes,
     one_line,
-    print_summary,
     take_last_snapshot,
     take_snapshot,
 )
@@ -90,17 +88,21 @@ class ProgressReport:
         if self._task:
             self._task.cancel()
         if self._last:
+            from rdfcrawl.launch.crawl_summary import RunEnd, print_summary  # noqa: PLC0415 (at the end)
+
             stats = self._stats.get_stats()
-            print_summary(
-                self._last,
-                self._spider.options.crawl,
-                done=self._stats.get_value("document/seen", 0),
+            end = RunEnd(
+                now=self._last,
+                crawl=self._spider.options.crawl,
+                member=self._spider.member,
+                n_done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
-                notes=as_notes(self._lost_logs, self._not_due),
-                member=self._spider.member,
+                lost_logs=self._lost_logs,
+                not_due=self._not_due,
             )
+            print_summary(end)
 
 
 logger = logging.getLogger(__name__)

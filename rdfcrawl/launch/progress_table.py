@@ -8,23 +8,15 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from threading import RLock
 from typing import Final, TextIO, cast
 
-from rdfcrawl.core.console import has_log_file
-from rdfcrawl.core.errors import TRAPS, Reason, safe_text
-from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
-from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
-from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
-from rdfcrawl.frontier.queue.profiles import CrawlMember
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
@@ -32,11 +24,9 @@ from rdfcrawl.frontier.queue.worker_reports import (
     shared_examples,
 )
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
-from rdfcrawl.stores.options import SEGMENTS
 
 logger = logging.getLogger(__name__)
 
-_MOST_FAULTS = 8
 _RATE_SECS = 15.0  # steady even at one document every few seconds
 
 
@@ -56,11 +46,11 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
         f"{counts.queued:,} queued, {counts.leased:,} leased, "
         f"{counted(counts.hosts, 'host')}{down}, {faults}, "
         f"{counted(now.workers, 'worker')}"
-        f"{f', {_epochs(now)}' if now.epochs else ''}"
+        f"{f', {epochs_text(now)}' if now.epochs else ''}"
     )
 
 
-def _epochs(now: CrawlSnapshot) -> str:
+def epochs_text(now: CrawlSnapshot) -> str:
     """Return the number of URIs waiting for epochs, and the shares of granted ones."""
     epochs = now.epochs or EpochTotals()
     total = max(1, epochs.sitemaps + epochs.links + epochs.further)
@@ -164,201 +154,6 @@ def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
         "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-
-
-def as_notes(lost: Sequence[str], not_due: str) -> dict[str, str]:
-    """Return rows of a summary: logs that were deleted, and pages that are not due."""
-    return {"missing": "; ".join(lost), "not due": not_due}
-
-
-def print_summary(
-    now: CrawlSnapshot,
-    crawl: CrawlOptions,
-    *,
-    done: int,
-    secs: float,
-    outcome: str,
-    own: OwnFaults,
-    notes: Mapping[str, str],
-    member: CrawlMember,
-) -> None:
-    """Print the summary of a crawl to stderr, and one line of it to a log file.
-
-    `done`, `secs` and `own` concern only this run; `outcome` is one word for its end;
-    `notes` are the rows `missing`, of logs that were deleted earlier, and `not due`, of
-    pages that this run has not requested again; `member` is the spider of the command.
-    """
-    paths, store = crawl.paths, crawl.stores.uri
-    left = now.counts.queued + now.counts.leased + now.counts.waiting
-    trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
-    from rdfcrawl.launch.empty_advice import LOOK  # noqa: PLC0415 (at the end)
-    from rdfcrawl.launch.result_tables import ResultSummary  # noqa: PLC0415 (same)
-
-    results = ResultSummary.read(paths.results)
-    rows = {
-        "outcome": outcome + results.failed,
-        "documents": f"{now.documents:,} on {counted(now.counts.hosts, 'host')}",
-        "quads": f"{now.quads:,}",
-        "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
-        "left in queue": f"{left:,}",
-        "not due": safe_text(notes["not due"]),
-        "owed": _owed(now.owed),
-        "wanted": _wanted(now),
-        "unlikely": safe_text(_unlikely(now)),
-        "quotas": _epochs(now),
-        "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
-        "faults": _faults(now.faults),
-        "own faults": safe_text(own),
-        "missing": notes["missing"],
-        "traps": _faults(trapped),
-        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
-        "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
-    }
-    is_there = {
-        "changes": now.changes,
-        "not due": notes["not due"],
-        "owed": now.owed.n_uris,
-        "wanted": "want/documents" in now.figures or "want" in member.given,
-        "unlikely": now.counts.unlikely,
-        "quotas": now.epochs,
-        "own faults": own,
-        "missing": notes["missing"],
-        "traps": trapped,
-    }
-    for name in [name for name, value in is_there.items() if not value]:
-        del rows[name]
-    hint = _hint(
-        now,
-        paths,
-        own,
-        member,
-        why_empty=results.why_empty or LOOK,
-        left=left,
-        done=done,
-        outcome=outcome,
-    )
-    if hint := HINT if notes["missing"] else hint:
-        rows["hint"] = hint
-    if has_log_file() or json_lines():
-        logger.info("%s: %s%s", outcome, one_line(now, None), results.failed)
-    if json_lines():
-        for name, value in rows.items():
-            logger.info("%s: %s", name, value)
-        return
-    width = max(map(len, rows))
-    bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
-    with suppress(OSError):  # the terminal may be closed
-        for name, value in rows.items():
-            sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
-        sys.stderr.writelines(f"{line}\n" for line in results.lines)
-
-
-_WANT_NAMES: Final = "`look SITE` lists the names of its classes and properties"
-_FOLLOWING: Final = "-a fresh=1 -a scope=host -a follow=abox,hyperlink"
-
-
-def _hint(  # keyword arguments of a single caller
-    now: CrawlSnapshot,
-    paths: CrawlPaths,
-    own: OwnFaults,
-    member: CrawlMember,
-    *,
-    why_empty: str,
-    left: int,
-    done: int,
-    outcome: str,
-) -> str:
-    has_raised = Reason.INTERNAL in now.faults
-    source = member.accepts.source
-    begin = f"give -a {source}=URL or -a {source}=@FILE"
-    is_over = not done and (now.documents > 0 or not has_raised)
-    n_hyperlinks = int(now.figures.get("link/hyperlinks_of_seeds", 0))
-    hints = (
-        (
-            now.owed.n_uris > 0 and left == now.owed.n_waiting,
-            "the same command requests the owed URIs again",
-        ),
-        (left > 0, "the same command continues the crawl, unless it has fresh=1"),
-        (
-            outcome == "not finished",
-            f"see the logs of the workers: {_shown(paths.logs)}",
-        ),
-        (not now.counts.seen, f"nothing to crawl: {begin}"),
-        (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
-        (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
-        (bool(own), own.hint),
-        (
-            now.n_given_up > 0,
-            "-a retry=failed retries the URIs of hosts that failed",
-        ),
-        (
-            n_hyperlinks > (now.quads and now.figures.get("link/offered", 0)),
-            f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
-        ),
-        (not now.quads, f"no statements were found: {why_empty}"),
-        (
-            "want" in member.given and not now.figures.get("want/statements"),
-            f"nothing wanted was found: {_WANT_NAMES}",
-        ),
-    )
-    return next((text for holds, text in hints if holds), "")
-
-
-def _shown(path: Path) -> str:
-    """Return a path relative to the current folder, if shorter."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _owed(owed: OwedUris) -> str:
-    """Return the number of owed URIs by host, with the times of failure and retry."""
-    now = datetime.now(UTC)
-    hosts = [
-        f"{host.key} {host.n_uris:,} (since {_moment(now, -host.since_secs)},"
-        f" again from {_moment(now, host.due_secs)})"
-        for host in owed.hosts
-    ]
-    more = owed.n_hosts - len(hosts)
-    named = ", ".join(hosts) + (f" and {more:,} more" if more > 0 else "")
-    parts = (
-        f"{owed.n_waiting:,} of hosts that refused them: {named}",
-        f"{owed.n_failed:,} of other hosts that failed",
-    )
-    counts = (owed.n_waiting, owed.n_failed)
-    text = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)
-    return f"{counted(owed.n_uris, 'URI')}: {text}"
-
-
-def _wanted(now: CrawlSnapshot) -> str:
-    """Return the numbers of wanted statements and of the bytes around them."""
-    figures = now.figures
-    n_bytes = figures.get("http/bytes", 0)
-    share = figures.get("want/bytes", 0) / n_bytes if n_bytes else 0
-    statements = counted(int(figures.get("want/statements", 0)), "statement")
-    documents = counted(int(figures.get("want/documents", 0)), "document")
-    return f"{statements} in {documents}, with {share:.0%} of the bytes"
-
-
-def _unlikely(now: CrawlSnapshot) -> str:
-    """Return the number of URLs that were set aside, and how to request them."""
-    forms = ", ".join(f"{form} {n:,}" for form, n in now.unlikely)
-    urls = counted(now.counts.unlikely, "URL")
-    return (
-        f"{urls} not requested, of forms that led to nothing wanted ({forms}):"
-        " -a retry=unlikely requests them"
-    )
-
-
-def _moment(now: datetime, secs: float) -> str:
-    return f"{now + timedelta(seconds=secs):%Y-%m-%d %H:%M:%S}"
-
-
-def _faults(faults: dict[str, int]) -> str:
-    if not faults:
-        return "none"
-    named = [f"{name} {n:,}" for name, n in list(faults.items())[:_MOST_FAULTS]]
-    more = len(faults) - _MOST_FAULTS
-    return ", ".join(named) + (f" and {counted(more, 'more kind')}" if more > 0 else "")
 
 
 _MOST_DOWN: Final = 3  # hosts listed by name

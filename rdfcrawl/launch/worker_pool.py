@@ -21,12 +21,11 @@ from rdfcrawl.frontier.connection import FrontierConnection, lost_logs, restart_
 from rdfcrawl.frontier.queue.options import RUN, WORKER
 from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.worker_reports import DRAINED, OwnFaults
+from rdfcrawl.launch.crawl_summary import RunEnd, print_summary
 from rdfcrawl.launch.later_run import queue_later_run
 from rdfcrawl.launch.progress import follower_lines, watch
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
-    as_notes,
-    print_summary,
     take_last_snapshot,
     take_snapshot,
 )
@@ -122,16 +121,18 @@ class WorkerPool:
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
-            print_summary(
-                last,
-                self._options,
-                done=last.documents - first.documents,
+            end = RunEnd(
+                now=last,
+                crawl=self._options,
+                member=self._member,
+                n_done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
-                notes=as_notes(self._lost_logs, self._not_due),
-                member=self._member,
+                lost_logs=self._lost_logs,
+                not_due=self._not_due,
             )
+            print_summary(end)
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
             if code == REFUSED:
