@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 from pathlib import PurePath
+from stat import S_ISREG
 from typing import Any, Final, Self
 
 from scrapy.commands import BaseRunSpiderCommand
@@ -50,7 +51,8 @@ class DurableFeeds:
                 try:
                     await asyncio.to_thread(_sync, slot.file)
                 except OSError as error:
-                    return StoreFault(f"{slot.uri}: {error}", may_pass=True)
+                    may_pass = not isinstance(error, BrokenPipeError)
+                    return StoreFault(f"{slot.uri}: {error}", may_pass=may_pass)
         return None
 
 
@@ -66,7 +68,8 @@ def _sync(file: Any) -> None:
             plugin = plugin.file
         file = file.file
     file.flush()
-    if hasattr(file, "fileno"):
+    # Pipes and terminals cannot be synchronized: EINVAL.
+    if hasattr(file, "fileno") and S_ISREG(os.fstat(file.fileno()).st_mode):
         os.fsync(file.fileno())
 
 

@@ -6,11 +6,15 @@ import csv
 import gzip
 import io
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
 import rdflib
+
+from tests.conftest import LOOPBACK_NETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,6 +113,30 @@ def test_feeds_are_compressed(feeds: tuple[Path, CrawlResult]) -> None:
     assert gzip.decompress(packed) == (folder / "out.nq").read_bytes()
     rows = gzip.decompress((folder / "out.jl.gz").read_bytes()).splitlines()
     assert sorted(json.loads(row)["quads"] for row in rows) == [0, 1, 4, N_LARGE]
+
+
+def test_a_feed_goes_through_a_pipe(site: RawServer, tmp_path: Path) -> None:
+    """If a feed is written to a pipe, then the crawl ends, with the statements there.
+
+    A pipe cannot be synchronized with a disk.
+    """
+    words = ("crawl", "linkeddata", f"-aseeds={site.url('/b')}", "-o-:nt")
+    given = {
+        "CRAWL_DIR": tmp_path,
+        "DOWNLOAD_DELAY": 0,
+        "GUARD_ALLOW_NETS": LOOPBACK_NETS,
+        "CONTACT_REQUIRED": False,
+    }
+    settings = [f"-s{name}={value}" for name, value in given.items()]
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *words, *settings],
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == f'<{site.url("/b")}> <urn:x:p> "b" .\n'.encode()
+    assert b"WARNING" not in done.stderr
 
 
 def test_only_statements_beyond_a_format_are_left_out(
