@@ -8,7 +8,9 @@ import select
 import signal
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Final, NoReturn
 
 from scrapy.settings import BaseSettings
@@ -89,6 +91,16 @@ class Command(PrivateCrawlCommand):
             help="most time of --fetch (60)",
         )
 
+        add_number(
+            parser,
+            "--watch",
+            least=1,
+            most=_MOST_SECS,
+            is_whole=False,
+            metavar="SECS",
+            help="repeat the query when there are new statements, at most once in SECS",
+        )
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; only `--fetch` needs a crawl."""
         if opts.fetch is None:
@@ -108,8 +120,15 @@ class Command(PrivateCrawlCommand):
             fail("query: give one query, or @FILE; none with --update-only")
         query = _read_query(args[0]) if args else None
         opts.is_once = StoreOptions.one(settings, "is_once")
+        if opts.watch is not None and (query is None or opts.fetch is not None):
+            fail(
+                "query: --watch needs a query, and goes with neither of --fetch and"
+                " --update-only"
+            )
         if query is not None and opts.fetch is not None:
             return self._fetch(query, settings, opts)
+        if opts.watch is not None:
+            return _watch(find_crawl(settings), query, opts)
         return _in_child(find_crawl(settings), query, opts)
 
     def _fetch(
@@ -146,6 +165,24 @@ def _read_query(argument: str) -> str:
         return content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _watch(root: Path, query: str | None, opts: argparse.Namespace) -> int:
+    """Repeat a query until Ctrl-C; return the exit code of one that has failed."""
+    from rdfcrawl.stores.segment_file import log_bytes
+
+    n_bytes = -1
+    try:
+        while True:
+            if (present := log_bytes(root / "quads")) != n_bytes:
+                n_bytes = present
+                time = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+                sys.stderr.write(f"{time}\n")
+                if code := _in_child(root, query, opts):
+                    return code
+            sleep(opts.watch)
+    except KeyboardInterrupt:
+        return 0
 
 
 def _in_child(root: Path, query: str | None, opts: argparse.Namespace) -> int:

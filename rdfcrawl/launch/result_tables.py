@@ -14,8 +14,9 @@ from rdfcrawl.core.errors import safe_text
 from rdfcrawl.core.messages import counted
 from rdfcrawl.launch.empty_advice import advice_for_seeds
 from rdfcrawl.monitor.operating.tables import table as table_lines
-from rdfcrawl.stores.log.result_table import ResultTable, SeedCounts, log_bytes
+from rdfcrawl.stores.log.result_table import ResultTable, SeedCounts
 from rdfcrawl.stores.log.results import HOSTS, SEEDS, HostResults, SeedResult
+from rdfcrawl.stores.segment_file import log_bytes
 
 _MOST_SEEDS: Final = 20
 _NO_SEEDS: Final = SeedCounts(0, 0)

@@ -19,6 +19,7 @@ import errno
 import fcntl
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -266,6 +267,15 @@ def list_segments(directory: Path, *, worker: str | None = None) -> list[Path]:
     Superseded segments, which have a later revision, are left out.
     """
     return [paths[-1] for paths in _revisions(directory, worker)]
+
+
+def log_bytes(directory: Path) -> int:
+    """Return the size of the segments in a folder; 0 if there is none."""
+    n_bytes = 0
+    for path in list_segments(directory) if directory.is_dir() else ():
+        with suppress(FileNotFoundError):  # a compaction has replaced it
+            n_bytes += path.stat().st_size
+    return n_bytes
 
 
 def list_superseded(directory: Path) -> list[Path]:

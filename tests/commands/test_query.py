@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -22,6 +23,8 @@ from tests.support.written_logs import (
 
 if TYPE_CHECKING:
     import subprocess
+
+    from tests.support.crawl_fixtures import Commands
 
 A, B = "http://e/a", "http://e/b"
 ALL = "SELECT ?o { ?s <http://e/p> ?o } ORDER BY ?o"
@@ -197,3 +200,25 @@ def test_torn_log_is_queried_and_a_newer_one_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "the log has format 99" in line
+
+
+def test_watched_query_is_repeated_for_new_statements(
+    tmp_path: Path, commands: Commands
+) -> None:
+    """If a crawl stores more, then a watched query has another answer, until Ctrl-C."""
+    write_log(tmp_path / "one", [Written(A, 1, [(A, "first")])])
+    words = "query", ALL, "--watch", "1", "--format", "csv"
+    watching = commands.start(*words, folder=tmp_path)
+    commands.wait_until(lambda: watching.stderr.count("UTC") == 1)
+    write_log(tmp_path / "one", [Written(B, 1, [(B, "second")])], "other")
+    commands.wait_until(lambda: watching.stderr.count("UTC") == 2)
+    watching.send(signal.SIGINT)
+    assert watching.wait().code == 0
+
+
+def test_watching_needs_a_query_of_a_crawl(crawl: Path) -> None:
+    """If a query fetches its documents, or there is none, it cannot be watched."""
+    for words in (("--update-only",), (ALL, "--fetch", "1")):
+        done = query(crawl, "--watch", "1", *words)
+        assert done.returncode == 2
+        assert "--watch needs a query" in done.stderr

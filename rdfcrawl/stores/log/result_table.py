@@ -80,13 +80,6 @@ class SeedCounts:
     n_failed: int
 
 
-def log_bytes(folder: Path) -> int:
-    """Return the size of the segments in a folder; 0 if there is none."""
-    if not folder.is_dir():
-        return 0
-    return sum(path.stat().st_size for path in list_segments(folder))
-
-
 class ResultTable:
     """The results in the logs of a crawl, as a table outside of memory.
 

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.support.crawl_webs import TreeWeb
 from tests.support.described_sites import TurtleSite
 from tests.support.page_answers import get
-from tests.support.page_browser import check_view, free_port, start_page, watched_page
+from tests.support.page_browser import (
+    check_shown,
+    check_view,
+    free_port,
+    start_page,
+    watched_page,
+)
 from tests.support.page_json import moment
 
 if TYPE_CHECKING:
@@ -180,6 +187,21 @@ def test_queries_follow_the_crawl(crawl: WatchedCrawl, commands: Commands) -> No
     first = crawl.n_documents()
     commands.wait_until(lambda: crawl.n_documents() > first)
     assert moment(crawl.url)["state"] == "running"
+
+
+def test_answers_follow_the_crawl(crawl: WatchedCrawl, chromium: Browser) -> None:
+    """If a visitor follows the crawl, then the answer is renewed, until no longer."""
+    with watched_page(chromium, allowed=("503",)) as page:
+        page.goto(f"{crawl.url}/query?q={quote(DOCUMENTS)}")
+        answer = page.get_by_role("region", name="Rows of the answer").locator("td")
+        first = answer.inner_text()
+        page.get_by_label("follow the crawl").check()
+        note = page.locator("#follow-note")
+        expect(note).to_contain_text("the answer is of", timeout=60_000)
+        expect(answer).not_to_have_text(first, timeout=60_000)
+        page.get_by_label("follow the crawl").uncheck()
+        expect(note).to_contain_text("not follow the crawl any more", timeout=60_000)
+        check_shown(page, "/query", 1280)
 
 
 def test_report_is_made_of_a_running_crawl(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,7 @@ from rdfcrawl.monitor.page.query_service import (
 )
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.stores.options import StoreOptions
+from rdfcrawl.stores.segment_file import log_bytes
 
 _TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
 _TYPES: Final = {
@@ -50,6 +52,7 @@ class QueryView:
         most: rows of a page.
         secs: time limit of a query.
         max_chars: of a query.
+        is_following: the page renews the answer as the crawl goes on.
         examples: queries that work here.
         prefixes: that need no declaration.
     """
@@ -62,6 +65,7 @@ class QueryView:
     most: int
     secs: float
     max_chars: int
+    is_following: bool
     examples: list[QueryExample]
     prefixes: dict[str, str]
 
@@ -102,12 +106,17 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             most=most,
             secs=service.options.secs,
             max_chars=MAX_QUERY_CHARS,
+            is_following=given.get("follow", "") == "1",
             examples=await _examples(context),
             prefixes=PREFIXES,
         )
         return context.renderer.respond(request, "query.html", view, status=status)
 
-    return [web.get("/query", show)]
+    async def stored(_request: web.Request) -> web.Response:
+        size = await asyncio.to_thread(log_bytes, access.root / "quads")
+        return web.json_response({"n_bytes": size})
+
+    return [web.get("/query", show), web.get("/query/stored", stored)]
 
 
 def _check(request: web.Request, form: str) -> None:
