@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import SourceFault
@@ -17,14 +16,15 @@ from rdfcrawl.rdf.items.building import DocumentItems, ItemRule
 from rdfcrawl.rdf.items.description import MAX_STATEMENTS, Descriptions
 from rdfcrawl.rdf.items.table import ItemTable
 from rdfcrawl.rdf.serializing import packer
+from rdfcrawl.rdf.text import gathered
 from rdfcrawl.stores.export.plan import CSV
+from rdfcrawl.stores.export.scratch_table import scratch_table
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.log.documents import DocumentPlace, read_places
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
     import pyoxigraph as ox
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 TOO_LARGE: Final = "of a document that is too large for items"
 _REMEMBERED: Final = 64  # documents whose statements are in memory
 _PIECE_BYTES: Final = 2**20
+_PLACES: Final = """
+CREATE TABLE places (key BLOB PRIMARY KEY, segment TEXT, offset INTEGER,
+    n_bytes INTEGER, ordinal INTEGER) WITHOUT ROWID
+"""
 
 
 def iter_item_lines(
@@ -98,15 +102,9 @@ def write_items(
             yield line
 
     written = _table(lines(), scratch) if file_format.name == CSV else _array(lines())
-    pending: list[bytes] = []
-    n_pending = 0
-    for each in written:
-        pending.append(each)
-        n_pending += len(each)
-        if n_pending >= _PIECE_BYTES:
-            write(pack(b"".join(pending)))
-            pending, n_pending = [], 0
-    write(pack(b"".join(pending)))
+    # At least one piece, as a compressed file of nothing is not empty.
+    for each in gathered(chain([b""], written), _PIECE_BYTES):
+        write(pack(each))
     return n_items
 
 
@@ -164,42 +162,25 @@ class OtherDocuments:
         return None
 
 
-def other_documents(
-    log: CrawlLog, scratch: Path | None
-) -> AbstractContextManager[OtherDocuments]:
-    """Return a context with the latest documents of a log.
+@contextmanager
+def other_documents(log: CrawlLog, scratch: Path | None) -> Iterator[OtherDocuments]:
+    """Yield the latest documents of a log.
 
     It reads the log, and writes some 100 bytes for each document to the scratch folder.
 
     Raises:
         OSError: a disk cannot be read, or is full.
     """
-    return _other_documents(log, scratch)
-
-
-@contextmanager
-def _other_documents(log: CrawlLog, scratch: Path | None) -> Iterator[OtherDocuments]:
-    with TemporaryDirectory(dir=scratch, prefix="export-") as name:
-        places = sqlite3.connect(Path(name) / "places.sqlite", isolation_level=None)
-        with closing(places):
-            try:
-                places.execute("PRAGMA journal_mode = OFF")  # not used after a crash
-                places.execute("PRAGMA synchronous = OFF")
-                places.execute(
-                    "CREATE TABLE places (key BLOB PRIMARY KEY, segment TEXT,"
-                    " offset INTEGER, n_bytes INTEGER, ordinal INTEGER) WITHOUT ROWID"
-                )
-                places.executemany(
-                    "INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?)",
-                    (
-                        (_key(each.graph), *each.place)
-                        for each in iter_latest_documents(log, scratch=scratch)
-                        if not each.is_tombstone
-                    ),
-                )
-            except sqlite3.OperationalError as error:
-                raise OSError(f"the scratch folder: {error}") from error
-            yield OtherDocuments(places, log.root / "quads")
+    with scratch_table(scratch, _PLACES) as places:
+        places.executemany(
+            "INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?)",
+            (
+                (_key(each.graph), *each.place)
+                for each in iter_latest_documents(log, scratch=scratch)
+                if not each.is_tombstone
+            ),
+        )
+        yield OtherDocuments(places, log.root / "quads")
 
 
 def _key(url: str) -> bytes:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.graphs import SERVICE
 from rdfcrawl.rdf.output import BlankNodes
+from rdfcrawl.stores.export.scratch_table import scratch_table
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
@@ -25,6 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.stores.log.documents import LogDocument
+
+
+_CONTENTS: Final = (
+    "CREATE TABLE contents (content BLOB PRIMARY KEY, document TEXT) WITHOUT ROWID"
+)
 
 
 def iter_once(
@@ -39,7 +43,7 @@ def iter_once(
     Raises:
         OSError: a disk cannot be read, or the scratch folder is full.
     """
-    with _table(scratch) as table:
+    with scratch_table(scratch, _CONTENTS) as table:
         for document in documents:
             content = hash_statements(document).digest
             first = content and _first(table, content, document.graph)
@@ -47,25 +51,6 @@ def iter_once(
                 yield linked_document(document.graph, document.version_ms, first, 0)
             else:
                 yield document
-
-
-@contextmanager
-def _table(scratch: Path | None) -> Iterator[sqlite3.Connection]:
-    """Create a table of contents for the duration of the context."""
-    with TemporaryDirectory(dir=scratch, prefix="export-") as name:
-        table = sqlite3.connect(Path(name) / "contents.sqlite", isolation_level=None)
-        try:
-            table.execute("PRAGMA journal_mode = OFF")  # not used after a crash
-            table.execute("PRAGMA synchronous = OFF")
-            table.execute(
-                "CREATE TABLE contents (content BLOB PRIMARY KEY, document TEXT)"
-                " WITHOUT ROWID"
-            )
-            yield table
-        except sqlite3.OperationalError as error:
-            raise OSError(f"the scratch folder: {error}") from error
-        finally:
-            table.close()
 
 
 def _first(table: sqlite3.Connection, content: bytes, graph: str) -> str:
