@@ -246,55 +246,71 @@ def check_operator(
     arguments: dict[str, str],
     settings: BaseSettings,
     process: CrawlerProcessBase | None = None,
+    *,
+    contacts: Path | None = None,
 ) -> CheckedCrawl:
     """Return a crawl with parsed and checked arguments and settings.
 
-    Exit with 2 and one line if one of them is wrong.
+    Exit with 2 and one line if one of them is wrong. `contacts` is the folder that
+    keeps the contact, by default `CRAWL_DIR`.
     """
-    from rdfcrawl.core.options.table import options_of
-    from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions
-    from rdfcrawl.launch.scrapy_classes import StoppableCrawler
-    from rdfcrawl.pipelines.contact import ContactMissing
-    from rdfcrawl.pipelines.spider_options import prepared
+    from rdfcrawl.pipelines.contact import ContactMissing, use_kept_contact
+    from rdfcrawl.stores.crawl_folder import crawl_folder
 
     try:
-        crawler = StoppableCrawler(
-            spider,
-            cast("Settings", settings),
-            init_reactor=isinstance(process, CrawlerProcess),
-        )
-        ready = spider.prepare(crawler, arguments)
-        if crawler.settings.get(WORKER) is None:
-            ready = prepared[crawler] = _with_shapes(ready, crawler.settings)
-        stores = ready.options.crawl.stores
-        stores.store_class()
-        if stores.followers:
-            _check_followers(stores, ready.arguments.shapes)
-        _check_named(ready.arguments, ready.options)
-        return CheckedCrawl(
-            crawler=crawler,
-            arguments=arguments,
-            given=ready.given,
-            options=ready.options,
-            launch=options_of(crawler, LaunchOptions),
-        )
+        if contacts is not None:
+            use_kept_contact(settings, contacts)
+        return _checked_crawl(spider, arguments, settings, process)
     except ContactMissing as missing:
-        if _ask_contact(settings):
-            return check_operator(spider, arguments, settings, process)
+        folder = contacts or crawl_folder(settings)
+        if _ask_contact(folder):
+            return check_operator(spider, arguments, settings, process, contacts=folder)
         fail(str(missing))
     except ConfigError as error:
         fail(str(error))
 
 
-def _ask_contact(settings: BaseSettings) -> bool:
-    """Ask for a contact on a terminal; return whether one is kept now."""
+def _checked_crawl(
+    spider: type[RdfSpider],
+    arguments: dict[str, str],
+    settings: BaseSettings,
+    process: CrawlerProcessBase | None,
+) -> CheckedCrawl:
+    from rdfcrawl.core.options.table import options_of
+    from rdfcrawl.frontier.queue.options import WORKER
+    from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions
+    from rdfcrawl.launch.scrapy_classes import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import prepared
+
+    crawler = StoppableCrawler(
+        spider,
+        cast("Settings", settings),
+        init_reactor=isinstance(process, CrawlerProcess),
+    )
+    ready = spider.prepare(crawler, arguments)
+    if crawler.settings.get(WORKER) is None:
+        ready = prepared[crawler] = _with_shapes(ready, crawler.settings)
+    stores = ready.options.crawl.stores
+    stores.store_class()
+    if stores.followers:
+        _check_followers(stores, ready.arguments.shapes)
+    _check_named(ready.arguments, ready.options)
+    return CheckedCrawl(
+        crawler=crawler,
+        arguments=arguments,
+        given=ready.given,
+        options=ready.options,
+        launch=options_of(crawler, LaunchOptions),
+    )
+
+
+def _ask_contact(folder: Path) -> bool:
+    """Ask for a contact on a terminal; return whether a folder keeps one now."""
     from rdfcrawl.launch.contact_question import ask_contact
     from rdfcrawl.pipelines.contact import CONTACT_FILE
-    from rdfcrawl.stores.crawl_folder import crawl_folder
 
     try:
-        return ask_contact(crawl_folder(settings) / CONTACT_FILE)
+        return ask_contact(folder / CONTACT_FILE)
     except ConfigError as error:
         fail(str(error))
 

@@ -78,11 +78,13 @@ def run_private_crawl(  # keyword arguments
         OSError: Ctrl-C has ended the crawl.
     """
     from rdfcrawl.launch.crawls import check_operator, run_crawl
+    from rdfcrawl.stores.crawl_folder import crawl_folder
 
+    contacts = crawl_folder(settings)
     own = {"CRAWL_ID": spider.name, "CRAWL_DIR": str(folder)}
     for name, value in {**_SETTINGS, **(more or {}), **own}.items():
         settings.set(name, value, "cmdline")
-    checked = check_operator(spider, arguments, settings, process)
+    checked = check_operator(spider, arguments, settings, process, contacts=contacts)
     code, stats = run_crawl(process, checked), checked.crawler.stats
     if stats is not None and stats.get_value("finish_reason") == "shutdown":
         raise OSError("interrupted")

@@ -141,11 +141,10 @@ class SpiderOptions(OptionsTable):
             return self
         guard = self.fetch.guard
         if not (guard.allow_nets or is_local):
-            kept = self.crawl.paths.root.parent / CONTACT_FILE
             raise ContactMissing(
                 f"USER_AGENT={agent}: a crawl of the open web needs your contact, a URL"
                 f" or a mail address: -s 'USER_AGENT=NAME/1.0 (+CONTACT)', or a line in"
-                f" {kept}; or set CONTACT_REQUIRED=False"
+                f" CRAWL_DIR/{CONTACT_FILE}; or set CONTACT_REQUIRED=False"
             )
         confined = replace(guard, is_confined=True)
         crawl = replace(self.crawl, guard=confined)

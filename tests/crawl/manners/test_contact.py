@@ -146,6 +146,18 @@ def test_kept_contact_is_sent(commands: Commands, loopback: Loopback) -> None:
     assert "contact.txt: must be a mail address" in result.stderr
 
 
+def test_commands_with_a_crawl_of_their_own_read_the_kept_contact(
+    commands: Commands,
+) -> None:
+    """If a crawl is in a temporary folder, then the contact is that of CRAWL_DIR."""
+    folder = commands.folder()
+    (folder / "contact.txt").write_text("no address\n")
+    for words in (("look", PUBLIC), ("query", "--fetch=0", f"ASK {{<{PUBLIC}> ?p 1}}")):
+        result = commands.start(*words, folder=folder, **STRICT).wait()
+        assert result.code == 2
+        assert f"{folder}/contact.txt: must be a mail address" in result.stderr
+
+
 def test_contact_is_asked_for_once(tmp_path: Path) -> None:
     """If there is a terminal, then the first crawl asks for a contact and keeps it."""
     words = ["crawl", "linkeddata", "-aseeds=http://nowhere.invalid/", "-sPROGRESS=log"]
