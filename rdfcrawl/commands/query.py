@@ -63,43 +63,7 @@ class Command(PrivateCrawlCommand):
         parser.add_argument(
             "--update-only", action="store_true", help="only bring the store up to date"
         )
-        add_number(
-            parser,
-            "--fetch",
-            least=0,
-            most=_MOST_LINKS,
-            metavar="N",
-            help="fetch the resources in the query, and what N links lead to;"
-            " query these alone",
-        )
-        add_number(
-            parser,
-            "--fetch-documents",
-            least=1,
-            default=100,
-            metavar="N",
-            help="most documents of --fetch (100)",
-        )
-        add_number(
-            parser,
-            "--fetch-secs",
-            least=1,
-            most=_MOST_SECS,
-            is_whole=False,
-            default=60.0,
-            metavar="SECS",
-            help="most time of --fetch (60)",
-        )
-
-        add_number(
-            parser,
-            "--watch",
-            least=1,
-            most=_MOST_SECS,
-            is_whole=False,
-            metavar="SECS",
-            help="repeat the query when there are new statements, at most once in SECS",
-        )
+        _add_fetching(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; only `--fetch` needs a crawl."""
@@ -151,6 +115,47 @@ class Command(PrivateCrawlCommand):
             )
             sys.stderr.write(f"{summary}\n")
             return _in_child(root, query, opts)
+
+
+def _add_fetching(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `--fetch`."""
+    add_number(
+        parser,
+        "--fetch",
+        least=0,
+        most=_MOST_LINKS,
+        metavar="N",
+        help="fetch the resources in the query, and what N links lead to;"
+        " query these alone",
+    )
+    add_number(
+        parser,
+        "--fetch-documents",
+        least=1,
+        default=100,
+        metavar="N",
+        help="most documents of --fetch (100)",
+    )
+    add_number(
+        parser,
+        "--fetch-secs",
+        least=1,
+        most=_MOST_SECS,
+        is_whole=False,
+        default=60.0,
+        metavar="SECS",
+        help="most time of --fetch (60)",
+    )
+
+    add_number(
+        parser,
+        "--watch",
+        least=1,
+        most=_MOST_SECS,
+        is_whole=False,
+        metavar="SECS",
+        help="repeat the query when there are new statements, at most once in SECS",
+    )
 
 
 def _read_query(argument: str) -> str:

@@ -71,12 +71,12 @@ def _console_after(standard: Callable[..., Any]) -> Callable[..., None]:
     standard()
 
     def start(namespace: dict[str, Any], banner: str = "") -> None:
-        _Console(namespace).interact(banner=banner, exitmsg="")
+        _AwaitingConsole(namespace).interact(banner=banner, exitmsg="")
 
     return start
 
 
-class _Console(InteractiveConsole):
+class _AwaitingConsole(InteractiveConsole):
     """The standard console, with `await`."""
 
     def __init__(self, names: dict[str, Any]) -> None:

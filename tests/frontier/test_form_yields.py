@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rdfcrawl.core.records import Urgency
 from rdfcrawl.frontier.queue.form_yields import (
     MAX_FORMS,
-    Chance,
     HostForms,
+    UrlChance,
     is_explored,
     urgency_of,
 )
@@ -59,11 +59,11 @@ def test_a_form_without_success_is_unlikely() -> None:
     assert host.n_left(PICTURE) == 10 * TRIES
     fetch(host, OTHER, hit=True, parent=OTHER)
     for n in range(TRIES):
-        assert host.chance(PICTURE) is Chance.UNKNOWN
+        assert host.chance(PICTURE) is UrlChance.UNKNOWN
         assert host.n_left(PICTURE) == TRIES - n
         fetch(host, PICTURE, parent=ITEM)
-    assert host.chance(PICTURE) is Chance.UNLIKELY
-    assert host.chance(ITEM) is Chance.UNKNOWN
+    assert host.chance(PICTURE) is UrlChance.UNLIKELY
+    assert host.chance(ITEM) is UrlChance.UNKNOWN
 
 
 def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
@@ -81,14 +81,14 @@ def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
     assert not [*host.wrongly_set_aside()]
     fetch(host, ITEM, hit=True, parent=LIST)
     assert [*host.wrongly_set_aside()] == ["/c/#"]
-    assert host.chance(ITEM) is Chance.GOOD
-    assert host.chance(LIST) is host.chance(TOP) is Chance.SOME
+    assert host.chance(ITEM) is UrlChance.GOOD
+    assert host.chance(LIST) is host.chance(TOP) is UrlChance.SOME
     for _ in range(4 * TRIES):
-        assert host.chance(LIST) is Chance.SOME
+        assert host.chance(LIST) is UrlChance.SOME
         fetch(host, LIST, parent=TOP)
-    assert host.chance(LIST) is host.chance(TOP) is Chance.UNLIKELY
+    assert host.chance(LIST) is host.chance(TOP) is UrlChance.UNLIKELY
     fetch(host, ITEM, hit=True, parent=LIST)
-    assert host.chance(LIST) is host.chance(TOP) is Chance.SOME
+    assert host.chance(LIST) is host.chance(TOP) is UrlChance.SOME
 
 
 def test_narrow_forms_are_judged_by_wide_ones() -> None:
@@ -100,12 +100,12 @@ def test_narrow_forms_are_judged_by_wide_ones() -> None:
     fetch(host, OTHER, hit=True, parent=OTHER)
     forms = [PageForm(f"/u/{i}/*", "/u/*/*") for i in range(4 * TRIES + 1)]
     for form in forms[:-1]:
-        assert host.chance(form) is Chance.UNKNOWN
+        assert host.chance(form) is UrlChance.UNKNOWN
         fetch(host, form)
-    assert host.chance(forms[-1]) is Chance.UNLIKELY
+    assert host.chance(forms[-1]) is UrlChance.UNLIKELY
     host.add_unlikely(forms[-1])
     fetch(host, forms[0], hit=True)
-    assert host.chance(forms[-1]) is Chance.UNKNOWN
+    assert host.chance(forms[-1]) is UrlChance.UNKNOWN
     assert [*host.wrongly_set_aside()] == ["/u/*/*"]
     host.forget_set_aside()
     assert not [*host.wrongly_set_aside()]
@@ -117,9 +117,9 @@ def test_a_listed_form_shares_leads_with_that_of_links() -> None:
     fetch(host, OTHER, hit=True, parent=OTHER)
     for _ in range(TRIES):
         fetch(host, listed)
-    assert host.chance(listed) is Chance.UNLIKELY
+    assert host.chance(listed) is UrlChance.UNLIKELY
     fetch(host, ITEM, hit=True, parent=LIST)
-    assert host.chance(listed) is Chance.SOME
+    assert host.chance(listed) is UrlChance.SOME
 
 
 @given(FETCHES)
@@ -130,7 +130,7 @@ def test_a_form_with_success_is_never_unlikely(
     host = after(fetches)
     for form, hit, _ in fetches:
         if hit:
-            assert host.chance(form) in (Chance.GOOD, Chance.SOME)
+            assert host.chance(form) in (UrlChance.GOOD, UrlChance.SOME)
 
 
 @given(FETCHES, st.integers(0, 60))
@@ -162,7 +162,7 @@ def test_the_counts_of_a_host_are_bounded() -> None:
     assert sum(len(name) for name in host.counts) < 64 * 1024
     for _ in range(TRIES):
         fetch(host, PageForm("/new/#", "/new/*"))
-    assert host.chance(PageForm("/new/#", "/new/*")) is Chance.UNKNOWN
+    assert host.chance(PageForm("/new/#", "/new/*")) is UrlChance.UNKNOWN
 
 
 def test_a_share_is_explored() -> None:
@@ -177,4 +177,4 @@ def test_a_share_is_explored() -> None:
 def test_better_chances_come_first() -> None:
     """If forms have chances, then their URLs come in this order."""
     order = (Urgency.HIGHEST, Urgency.RAISED, Urgency.ORDINARY, Urgency.LATER)
-    assert tuple(map(urgency_of, Chance)) == order
+    assert tuple(map(urgency_of, UrlChance)) == order

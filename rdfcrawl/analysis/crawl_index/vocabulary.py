@@ -89,7 +89,7 @@ class VocabularyTally:
         if member.kind != "quads":
             return
         by_host: defaultdict[str, Pairs] = defaultdict(Counter)
-        samples = _Samples(connection)
+        samples = _TermSamples(connection)
         for document in (b"\n" + member.mark + member.content).split(_DOCUMENT):
             pairs = _find_pairs(document)
             by_host[_host(document)].update(pairs)
@@ -117,7 +117,7 @@ def _keys_of(predicate: bytes, thing: bytes) -> Iterator[TermKey]:
         yield TermKey(CLASS, thing)
 
 
-class _Samples:
+class _TermSamples:
     """Samples of a member for terms that have too few, each of another document.
 
     Args:
@@ -177,7 +177,7 @@ def _host(document: bytes) -> str:
 
 
 def _count_terms(
-    connection: sqlite3.Connection, found: Counter[TermKey], samples: _Samples
+    connection: sqlite3.Connection, found: Counter[TermKey], samples: _TermSamples
 ) -> None:
     known = samples.n_known
     n_of_kind = Counter(key.kind for key in known)

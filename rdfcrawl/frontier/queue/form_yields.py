@@ -33,7 +33,7 @@ _GOOD_SHARE: Final = 0.5
 _TRIES, _HITS, _LEADS, _TRIES_AT_LEAD, UNLIKELY, _PARENT = "nylmku"
 
 
-class Chance(Enum):
+class UrlChance(Enum):
     """The prospects of a URL, by its form."""
 
     GOOD = "good"  # most tries succeeded
@@ -43,14 +43,14 @@ class Chance(Enum):
 
 
 _URGENCIES: Final = {
-    Chance.GOOD: Urgency.HIGHEST,
-    Chance.SOME: Urgency.RAISED,
-    Chance.UNKNOWN: Urgency.ORDINARY,
-    Chance.UNLIKELY: Urgency.LATER,
+    UrlChance.GOOD: Urgency.HIGHEST,
+    UrlChance.SOME: Urgency.RAISED,
+    UrlChance.UNKNOWN: Urgency.ORDINARY,
+    UrlChance.UNLIKELY: Urgency.LATER,
 }
 
 
-def urgency_of(chance: Chance) -> Urgency:
+def urgency_of(chance: UrlChance) -> Urgency:
     """Return the urgency of URLs among those of their host."""
     return _URGENCIES[chance]
 
@@ -149,17 +149,21 @@ class HostForms:
         for name in [name for name in self.counts if name[0] == UNLIKELY]:
             self._add(name, -self.counts[name])
 
-    def chance(self, form: PageForm) -> Chance:
+    def chance(self, form: PageForm) -> UrlChance:
         """Return the prospects of a URL by its form."""
         narrow, wide = form
         n_tries, hits = self.counts[_TRIES + narrow], self.counts[_HITS + narrow]
         if narrow in self.alive:
             is_good = hits and hits >= _GOOD_SHARE * n_tries
-            return Chance.GOOD if is_good else Chance.SOME
+            return UrlChance.GOOD if is_good else UrlChance.SOME
         if n_tries >= self._tries_now:
-            return Chance.UNLIKELY
+            return UrlChance.UNLIKELY
         is_vain = self.counts[_TRIES + wide] >= _WIDE_TRIES * self._tries_now
-        return Chance.UNLIKELY if is_vain and wide not in self.alive else Chance.UNKNOWN
+        return (
+            UrlChance.UNLIKELY
+            if is_vain and wide not in self.alive
+            else UrlChance.UNKNOWN
+        )
 
     def n_left(self, form: PageForm) -> int:
         """Return how many more tries a form has until it may be unlikely."""

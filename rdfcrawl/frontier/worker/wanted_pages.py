@@ -22,8 +22,8 @@ from rdfcrawl.core.visits import Visit
 from rdfcrawl.frontier.queue.candidate import Candidate, unpack_or_none
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.form_yields import (
-    Chance,
     HostForms,
+    UrlChance,
     is_explored,
     urgency_of,
 )
@@ -107,11 +107,11 @@ class WantedPages:
                 continue
             form = self._place(record, visit.key).form
             match forms.chance(form):
-                case Chance.UNKNOWN:
+                case UrlChance.UNKNOWN:
                     if fetched[form.narrow] >= forms.n_left(form):
                         visit.give_back([index])
                     fetched[form.narrow] += 1
-                case Chance.UNLIKELY if not is_explored(record.url, share):
+                case UrlChance.UNLIKELY if not is_explored(record.url, share):
                     visit.set_aside(index)
                     forms.add_unlikely(form)
                     self._changed.add(visit.key)
@@ -145,9 +145,9 @@ class WantedPages:
         if forms is None:
             return usual
         chance = forms.chance(self._place(record, key).form)
-        if chance is Chance.UNKNOWN:
+        if chance is UrlChance.UNKNOWN:
             return usual
-        if chance is Chance.UNLIKELY:
+        if chance is UrlChance.UNLIKELY:
             self._log(Decision.UNLIKELY_LAST, record.url, record.parent)
         return urgency_of(chance)
 

@@ -81,7 +81,7 @@ class DocumentItems:
         for name in (*roots, *wanted):
             if name not in covered:
                 n_own = sum(1 for _ in known.values(name))
-                item = _Item(self, min(MAX_VALUES, max(self._n_left, n_own)))
+                item = _ItemBuilder(self, min(MAX_VALUES, max(self._n_left, n_own)))
                 yield item.build(name, known)
                 inner = set() if self.rule.nested else item.placed.keys()
                 covered |= {name} | (inner - item.lacking)
@@ -105,23 +105,23 @@ class DocumentItems:
         return full_value(literal) if self.rule.full else plain_value(literal)
 
 
-class _Place(NamedTuple):
+class _NodePlace(NamedTuple):
     """Position of a node in an item."""
 
     depth: int
     known: Descriptions  # of the document that describes the node
     n_across: int  # other documents on the way to it
 
-    def below(self) -> _Place:
+    def below(self) -> _NodePlace:
         return self._replace(depth=self.depth + 1)
 
 
-class _Item:
+class _ItemBuilder:
     """One item; each node is nested once, as near to the root as possible."""
 
     def __init__(self, items: DocumentItems, max_values: int) -> None:
         self._items, self._max_values = items, max_values
-        self._waiting: deque[tuple[Name, _Place]] = deque()
+        self._waiting: deque[tuple[Name, _NodePlace]] = deque()
         self._n_labels = self.n_values = 0
         self.placed: dict[Name, dict[str, Any]] = {}
         self.cut: set[Reason] = set()
@@ -129,12 +129,12 @@ class _Item:
 
     def build(self, root: Name, known: Descriptions) -> dict[str, Any]:
         """Return the item."""
-        item = self._nest(root, _Place(0, known, 0), source=known.url)
+        item = self._nest(root, _NodePlace(0, known, 0), source=known.url)
         while self._waiting:
             self._fill(*self._waiting.popleft())
         return item
 
-    def _nest(self, name: Name, place: _Place, source: str = "") -> dict[str, Any]:
+    def _nest(self, name: Name, place: _NodePlace, source: str = "") -> dict[str, Any]:
         node = self.placed[name] = {}
         if not is_blank(name):
             node["@id"] = name
@@ -153,7 +153,7 @@ class _Item:
         self.cut.add(reason)
         self.lacking.add(name)
 
-    def _fill(self, name: Name, place: _Place) -> None:
+    def _fill(self, name: Name, place: _NodePlace) -> None:
         node, description = self.placed[name], place.known.nodes[name]
         for key in sorted(description):
             values: list[Any] = []
@@ -171,7 +171,7 @@ class _Item:
                 is_one = len(distinct) == 1 and not self._items.rule.lists
                 node[key] = distinct[0] if is_one else distinct
 
-    def _value(self, value: Any, place: _Place) -> Any:
+    def _value(self, value: Any, place: _NodePlace) -> Any:
         if not isinstance(value, str):
             return self._items.literal(value)
         if value in self.placed:
@@ -184,7 +184,7 @@ class _Item:
             return self._nest(value, place)
         return self._reference(value) if is_blank(value) else self._iri(value, place)
 
-    def _elements(self, name: Name, place: _Place) -> list[Any] | None:
+    def _elements(self, name: Name, place: _NodePlace) -> list[Any] | None:
         if place.depth >= MAX_DEPTH or not is_blank(name):
             return None
         found = place.known.elements(name)
@@ -203,7 +203,7 @@ class _Item:
             self._n_labels += 1
         return {"@id": node["@id"]}
 
-    def _iri(self, name: Name, place: _Place) -> str | dict[str, Any]:
+    def _iri(self, name: Name, place: _NodePlace) -> str | dict[str, Any]:
         """Return an IRI, or the node if another document describes it."""
         find = self._items.find
         is_own = name == place.known.url or name in place.known.nodes
@@ -217,7 +217,7 @@ class _Item:
             return node
         if other is None or name not in other.nodes:
             return name
-        there = _Place(place.depth, other, place.n_across + 1)
+        there = _NodePlace(place.depth, other, place.n_across + 1)
         return self._nest(name, there, source=other.url)
 
 
