@@ -93,7 +93,7 @@ def term_queries(kind: str, iri: str) -> list[QueryExample]:
         "GROUP BY ?class ORDER BY DESC(?things)"
     )
     return [
-        QueryExample("What it relates", _relates(name)),
+        QueryExample("Its relations", _relates(name)),
         QueryExample("Classes of its subjects", classes),
     ]
 

@@ -1,4 +1,4 @@
-"""Settings: arguments and settings of the crawl, and other crawls beside it."""
+"""Settings: arguments and settings of the crawl, and the other crawls of its folder."""
 
 from __future__ import annotations
 
