@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.stores.crawl_folder import ensure_identity
 from tests.support.page_browser import check_view, serve_page, watched_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser
 
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
 VIEWS = ("/", "/faults", "/faults?reason=not_found", "/export")
+
+EMPTY = (
+    *("/hosts", "/uri", "/datasets", "/datasets/graph", "/classes", "/query"),
+    *("/report", "/settings"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +44,21 @@ def test_views_break_no_rule_of_axe(url: str, chromium: Browser, width: int) -> 
     with watched_page(chromium, viewport=size) as page:
         for path in VIEWS:
             check_view(page, f"{url}{path}", width)
+
+
+def test_views_of_an_empty_crawl_are_shown(
+    commands: Commands, chromium: Browser
+) -> None:
+    """If a crawl has stored nothing, and has no frontier, then all views say so."""
+    folder = commands.folder()
+    ensure_identity_in(folder / "linkeddata" / "quads")
+    url = serve_page(commands, folder)
+    with watched_page(chromium, viewport={"width": 360, "height": 900}) as page:
+        for path in (*VIEWS[:2], *EMPTY, "/export"):
+            check_view(page, f"{url}{path}", 360)
+
+
+def ensure_identity_in(segments: Path) -> None:
+    """Make the folder of an empty log."""
+    segments.mkdir(parents=True)
+    ensure_identity(segments)
