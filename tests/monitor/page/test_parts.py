@@ -425,7 +425,13 @@ def test_errors_of_visitors_are_not_logged(
 
 def test_all_views_are_offered() -> None:
     """If a visitor looks at a page, then it leads to all others."""
-    assert list(VIEWS) == ["/", "/hosts", "/uri", "/datasets", "/query", "/report"]
-    assert list(VIEWS.values()) == [
-        *("Now", "Hosts", "URI", "Datasets", "Query", "Report"),
-    ]
+    assert VIEWS == {
+        "/": "Now",
+        "/hosts": "Hosts",
+        "/uri": "URI",
+        "/datasets": "Datasets",
+        "/classes": "Classes",
+        "/query": "Query",
+        "/report": "Report",
+        "/settings": "Settings",
+    }
