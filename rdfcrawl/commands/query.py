@@ -10,7 +10,7 @@ import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from time import sleep
+from threading import Event
 from typing import Final, NoReturn
 
 from scrapy.settings import BaseSettings
@@ -176,18 +176,25 @@ def _watch(root: Path, query: str | None, opts: argparse.Namespace) -> int:
     """Repeat a query until Ctrl-C; return the exit code of one that has failed."""
     from rdfcrawl.stores.segment_file import log_bytes
 
-    n_bytes = -1
+    n_bytes, stopped = -1, Event()
+
+    def stop(_number: int, _frame: object) -> NoReturn:
+        stopped.set()  # an exception is lost if it comes amid a fork
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
     try:
-        while True:
+        while not stopped.is_set():
             if (present := log_bytes(root / "quads")) != n_bytes:
                 n_bytes = present
                 time = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
                 sys.stderr.write(f"{time}\n")
                 if code := _in_child(root, query, opts):
                     return code
-            sleep(opts.watch)
+            stopped.wait(opts.watch)
     except KeyboardInterrupt:
-        return 0
+        pass
+    return 0
 
 
 def _in_child(root: Path, query: str | None, opts: argparse.Namespace) -> int:

@@ -46,7 +46,10 @@ FROM seed ORDER BY CASE WHEN {_FAILED} THEN 0 WHEN status = 'PARTIAL' THEN 1
     WHEN status = 'DELETED' THEN 2 WHEN status = 'REDIRECTED' THEN 5
     WHEN status = 'UNCHANGED' THEN 4 ELSE 3 END, n_statements, n_links, url
 """  # noqa: S608  (constants)
-_GOOD: Final = "(result GLOB '[123]??')"
+# Those that the crawl left out of respect for its hosts have not failed.
+_GOOD: Final = (
+    "(result GLOB '[123]??' OR result IN ('robots_disallowed', 'not_wanted'))"
+)
 _HOSTS: Final = f"""
 SELECT name, sum(n_documents) AS n, sum(n_statements), sum(n_documents * NOT {_GOOD}),
     (SELECT json_group_object(result, n_documents) FROM (SELECT result, n_documents
