@@ -291,6 +291,10 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     for reason, number in sorted(report.left_out.items()):
         line = f"{counted(number, 'statement')} {reason} left out of {plan.format.name}"
         sys.stderr.write(f"{program()}: export: {line}\n")
+    if plan.format.is_of_items and not quads:
+        query = "'SELECT ?class (COUNT(*) AS ?n) { ?s a ?class } GROUP BY ?class'"
+        line = f"no item of this class; `{program()} query {query}` lists the classes"
+        sys.stderr.write(f"{program()}: export: {line}\n")
     for reason, number in sorted(report.cut.items()):
         line = f"{counted(number, 'item')} cut: {reason} (`@fault`)"
         sys.stderr.write(f"{program()}: export: {line}\n")

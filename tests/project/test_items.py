@@ -323,9 +323,10 @@ def test_export_writes_the_items_of_a_crawl(
     """If stored statements are exported as items, then they are those of the crawl."""
     project = shop[0]
 
-    def export(*words: str) -> None:
+    def export(*words: str) -> str:
         done = project.run("export", *words)
         assert done.code == 0, done.stderr
+        return done.stderr
 
     export("--class", "schema:Product", "--format", "jl", "-o", "out.jl")
     found = project.feed("out.jl")
@@ -344,7 +345,7 @@ def test_export_writes_the_items_of_a_crawl(
     parts = sorted((project.folder / "parts").glob("*.json"))
     manifest, *some = [json.loads(each.read_bytes()) for each in parts]
     assert (manifest["items"], sum(map(len, some))) == (3, 3)
-    export("-o", "none.json", "--class", "Event")
+    assert "no item of this class" in export("-o", "none.json", "--class", "Event")
     assert json.loads((project.folder / "none.json").read_bytes()) == []
 
 
