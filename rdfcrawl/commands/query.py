@@ -63,6 +63,15 @@ class Command(PrivateCrawlCommand):
         parser.add_argument(
             "--update-only", action="store_true", help="only bring the store up to date"
         )
+        add_number(
+            parser,
+            "--watch",
+            least=1,
+            most=_MOST_SECS,
+            is_whole=False,
+            metavar="SECS",
+            help="repeat the query when there are new statements, at most once in SECS",
+        )
         _add_fetching(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -145,16 +154,6 @@ def _add_fetching(parser: argparse.ArgumentParser) -> None:
         default=60.0,
         metavar="SECS",
         help="most time of --fetch (60)",
-    )
-
-    add_number(
-        parser,
-        "--watch",
-        least=1,
-        most=_MOST_SECS,
-        is_whole=False,
-        metavar="SECS",
-        help="repeat the query when there are new statements, at most once in SECS",
     )
 
 

@@ -218,31 +218,34 @@ def _coloured(turtle: str) -> str:
 
 
 def _convert(request: InspectionRequest, target: Path) -> InspectionReport:
-    """Write the statements to a file, and the report to standard error."""
+    """Write the statements to a file, and the report to standard error.
+
+    Without a statement, the file stays as it is.
+    """
     from rdfcrawl.pipelines.callbacks.inspection import inspect
+    from rdfcrawl.stores.drafts import operator_file
 
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")
     with tempfile.TemporaryFile(dir=target.parent) as lines:
         inspection = asyncio.run(inspect(request, lines.write))
-        lines.seek(0)
-        with target.open("wb") as out:
-            if target.suffix == ".nq":
-                shutil.copyfileobj(lines, out)
-                unwritten = []
-            else:
+        unwritten = list[str]()
+        if lines.tell():
+            lines.seek(0)
+            with operator_file(target) as out:
                 base = request.base or inspection.document.url
-                unwritten = _write_triples(lines, out, target, base)
+                unwritten = _write_lines(lines, out, target, base)
     printed = [*_rules(request, inspection), *report(inspection)]
     printed += [_row("not written", what) for what in unwritten]
     sys.stderr.write("".join(f"{line}\n" for line in printed))
     return inspection
 
 
-def _write_triples(
-    lines: BinaryIO, out: BinaryIO, target: Path, base: str
-) -> list[str]:
-    """Write N-Quads in a format without graphs; return the losses."""
+def _write_lines(lines: BinaryIO, out: BinaryIO, target: Path, base: str) -> list[str]:
+    """Write N-Quads in the format of a file; return the losses."""
+    if target.suffix == ".nq":
+        shutil.copyfileobj(lines, out)
+        return []
     from rdfcrawl.rdf.graphs import without_graph_names
 
     n_named = 0

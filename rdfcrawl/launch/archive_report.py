@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -14,6 +16,7 @@ from rdfcrawl.core.messages import counted, escaped
 from rdfcrawl.pipelines.callbacks.archive_inspection import inspect_archive
 from rdfcrawl.pipelines.callbacks.inspection import InspectionReport, InspectionRequest
 from rdfcrawl.rdf.pretty import pretty
+from rdfcrawl.stores.drafts import operator_file
 
 _SHOWN: Final = 20  # captures
 
@@ -24,7 +27,8 @@ def show_archive(request: InspectionRequest, limit: int, to: str | None) -> int:
     Args:
         request: its target is the path of the file.
         limit: of statements on standard output; the first 20 captures are read at most.
-        to: file for the statements of all captures, N-Quads; None: standard output.
+        to: file for the statements of all captures, N-Quads; without any, it stays as
+            it is. None: standard output.
 
     Raises:
         ConfigError: the name of the output is wrong.
@@ -34,8 +38,13 @@ def show_archive(request: InspectionRequest, limit: int, to: str | None) -> int:
     if to is not None:
         if not to.endswith(".nq"):
             raise ConfigError(f"--to {to}: of an archive, must end in .nq")
-        with Path(to).open("wb") as file:
-            return 0 if asyncio.run(_report(request, file.write, None)) else 1
+        with tempfile.TemporaryFile(dir=Path(to).parent) as lines:
+            if not asyncio.run(_report(request, lines.write, None)):
+                return 1
+            lines.seek(0)
+            with operator_file(Path(to)) as file:
+                shutil.copyfileobj(lines, file)
+        return 0
     shown: list[bytes] = []
     left = limit
 

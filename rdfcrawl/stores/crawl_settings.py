@@ -39,7 +39,9 @@ _MAX_BYTES: Final = 1024 * 1024
 _MAX_CHARS: Final = 2000  # of a text
 _MAX_DEPTH: Final = 5
 is_secret: Final = re.compile(
-    r"PASS|SECRET|TOKEN|ACCESS_KEY|API_?KEY|AUTH|COOKIE|CREDENTIAL", re.IGNORECASE
+    r"PASS|SECRET|TOKEN|(ACCESS|API|PRIVATE)[_-]?KEY|AUTH|COOKIE|CREDENTIAL"
+    r"|BEARER|SIGNATURE|SESSION[_-]?ID|LOGIN",
+    re.IGNORECASE,
 ).search
 """Whether the name of a setting, or of a part of one, is that of a secret."""
 
@@ -94,6 +96,9 @@ def _shown(name: str, value: Any, depth: int) -> Any:
     text = (
         value if isinstance(value, str | Path) else getattr(value, "__qualname__", "")
     )
+    if isinstance(text, str) and text.lstrip()[:1] in ("{", "["):  # of `-s`
+        with suppress(ValueError, RecursionError):
+            return _shown(name, json.loads(text), depth - 1)
     return hide_logins(str(text) or type(value).__qualname__)[:_MAX_CHARS]
 
 

@@ -42,6 +42,21 @@ def replacing_file(path: Path, *, is_lasting: bool = True) -> Iterator[TextIO]:
         raise
 
 
+@contextmanager
+def operator_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that an operator names for output; a pipe or device is written to.
+
+    Raises:
+        OSError: the file cannot be written; one that was there is unchanged.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    with replacing_file(path.resolve(), is_lasting=False) as text:
+        yield text.buffer
+
+
 def _locked_draft(path: Path) -> tuple[Path, int]:
     """Return a new file in the same folder, which is locked while it is open."""
     while True:

@@ -146,11 +146,32 @@ def test_captures_of_a_web_archive(rdf: RunRdf, tmp_path: Path) -> None:
     done = rdf(path, "--to", target)
     assert len(target.read_text().splitlines()) == 5
     assert done.stdout == ""
+    written = target.read_bytes()
     path.write_bytes(b"no archive")
+    assert rdf(path, "--to", target).returncode == 1
+    assert target.read_bytes() == written
     done = rdf(path)
     assert done.returncode == 1
     assert "hint        no capture has a format of RDF" in done.stderr
     assert rdf(path, "--to", tmp_path / "all.ttl").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["kept.nq", "kept.nt", "kept.hdt"])
+def test_a_document_without_statements_replaces_no_file(
+    rdf: RunRdf, server: RawServer, tmp_path: Path, name: str
+) -> None:
+    """If a document is gone or broken, then the file of `--to` is not replaced."""
+    target, source = tmp_path / name, tmp_path / "page.nt"
+    target.write_text("kept")
+    for content in (b"", b"nonsense"):
+        source.write_bytes(content)
+        assert rdf(source, "--to", target).returncode == 1
+    assert rdf(server.url("/nothing"), "--to", target).returncode == 1
+    assert target.read_text() == "kept"
+    source.write_bytes(b"<urn:x:s> <urn:x:p> 1 .")
+    assert rdf(source, "--to", target).returncode == 0
+    assert target.read_bytes() != b"kept"
+    assert {each.name for each in tmp_path.iterdir()} == {name, "page.nt"}
 
 
 def test_robots_are_obeyed_by_default(rdf: RunRdf, server: RawServer) -> None:

@@ -28,6 +28,11 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
             "DEFAULT_REQUEST_HEADERS": {"Authorization": "s3cret", "Accept": "a"},
             "SPLASH_URL": "http://me:s3cret@h.example/",
             "PROXIES": ["http://me:s3cret@h.example/", {"api_key": "s3cret"}],
+            "HEADERS": {"X-Api-Key": "s3cret", "x-access-key": "s3cret"},
+            "FTP_LOGINS": ["me:s3cret"],
+            "CACHE_PARAMS": '{"password": "s3cret", "db": 2}',
+            "PLACES": '[{"url": "http://me:s3cret@h.example/"}]',
+            "PATTERN": "[a-z]",
             "COOKIES_ENABLED": True,
             "STORES": {"http://me:s3cret@h.example/": {}},
         },
@@ -44,6 +49,11 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
         "DEFAULT_REQUEST_HEADERS": {"Authorization": HIDDEN, "Accept": "a"},
         "SPLASH_URL": "http://***@h.example/",
         "PROXIES": ["http://***@h.example/", {"api_key": HIDDEN}],
+        "HEADERS": {"X-Api-Key": HIDDEN, "x-access-key": HIDDEN},
+        "FTP_LOGINS": HIDDEN,
+        "CACHE_PARAMS": {"password": HIDDEN, "db": 2},
+        "PLACES": [{"url": "http://***@h.example/"}],
+        "PATTERN": "[a-z]",
         "COOKIES_ENABLED": True,
     }
 

@@ -35,7 +35,7 @@ from rdfcrawl.monitor.page.query_service import (
     PagedAnswer,
     QueryAnswer,
 )
-from rdfcrawl.monitor.page.rendering import VIEWS, int_parameter, wants_json
+from rdfcrawl.monitor.page.rendering import int_parameter, wants_json
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
 if TYPE_CHECKING:
@@ -421,17 +421,3 @@ def test_errors_of_visitors_are_not_logged(
     failure = (type(error), error, None) if error else None
     record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "failed", (), failure)
     assert bool(REQUEST_LOG.filter(record)) is is_logged
-
-
-def test_all_views_are_offered() -> None:
-    """If a visitor looks at a page, then it leads to all others."""
-    assert VIEWS == {
-        "/": "Now",
-        "/hosts": "Hosts",
-        "/uri": "URI",
-        "/datasets": "Datasets",
-        "/classes": "Classes",
-        "/query": "Query",
-        "/report": "Report",
-        "/settings": "Settings",
-    }

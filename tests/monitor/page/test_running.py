@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -240,6 +242,25 @@ def test_views_break_no_rule_of_axe(crawl: WatchedCrawl, chromium: Browser) -> N
     with watched_page(chromium, allowed=("status of 4",), viewport=size) as page:
         for path in VIEWS:
             check_view(page, crawl.url + path.format_map(names), 320)
+
+
+def test_each_view_leads_to_all_others(crawl: WatchedCrawl) -> None:
+    """If a visitor looks at a view, then it leads to all others, and names itself."""
+    with urlopen(crawl.url) as response:
+        paths = re.findall(r'<a[^>]* href="([^"]+)"', _menu(response.read()))
+    assert {"/", "/hosts", "/query", "/report"} < set(paths)
+    for path in paths:
+        with urlopen(crawl.url + path) as response:
+            menu = _menu(response.read())
+        assert re.findall(r'<a[^>]* href="([^"]+)"', menu) == paths
+        assert re.search(rf'href="{path}"[^>]*aria-current', menu), path
+
+
+def _menu(page: bytes) -> str:
+    """Return the menu of a view."""
+    found = re.search(r"<nav.*?</nav>", page.decode(), re.DOTALL)
+    assert found is not None
+    return found[0]
 
 
 def raw_answer(url: str, target: bytes) -> bytes:
