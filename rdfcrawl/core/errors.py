@@ -254,6 +254,11 @@ class Fault:
         """Whether our code, the user's or the installation is at fault: see `OWN`."""
         return self.reason in OWN
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether a part of the document was not read: see `LOSSES`."""
+        return self.reason in LOSSES
+
 
 def lasting_reasons(
     *, has_answered: bool, is_connection_refused: bool

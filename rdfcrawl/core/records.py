@@ -372,6 +372,11 @@ class Document:
         """Whether the document has statements that were not fetched, or not read."""
         return self.response.is_partial or self.reading.is_partial
 
+    @property
+    def has_losses(self) -> bool:
+        """Whether a part of the document was not fetched, or not read."""
+        return self.is_partial or any(fault.is_loss for fault in self.faults)
+
     def harvested(
         self,
         parts: AsyncIterator[HarvestedPart] | None = None,

@@ -30,7 +30,6 @@ from rdfcrawl.pipelines.provenance import (
     WorkerAgent,
     describe,
     describe_worker,
-    has_losses,
     identity,
     same_content,
     status_of,
@@ -327,5 +326,5 @@ def compared_hash(document: Document) -> str:
     if shown in ("", _HASH_OF_NOTHING) or not document.record.kind.is_of_url:
         return ""
     is_page = document.reading.format is HTML
-    is_set = sketch and not is_page and not has_losses(document)
+    is_set = sketch and not is_page and not document.has_losses
     return text_hash if is_set else shown

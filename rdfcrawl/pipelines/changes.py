@@ -22,7 +22,6 @@ from rdfcrawl.core.last_copies import (
 from rdfcrawl.core.records import Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
-from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.fingerprints import MAX_STATEMENT_BYTES, statements_hash
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.stores.options import shown_uri
@@ -120,7 +119,7 @@ class StoredCopies:
         key = copy_key(document.url)
         if last.digest == new.kept().digest != "" and key not in self._written:
             return True
-        document.has_new_statements = bool(last.digest) and not has_losses(document)
+        document.has_new_statements = bool(last.digest) and not document.has_losses
         self._written.pop(key, None)
         await self._put({key: last._replace(digest="").text()})
         return False

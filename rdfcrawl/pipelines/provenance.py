@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Final, Literal, TypeVar
 
 from rdfcrawl.core import __version__
-from rdfcrawl.core.errors import LOSSES, TRAPS, Fault
+from rdfcrawl.core.errors import TRAPS, Fault
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.core.records import (
     NO_FACTS,
@@ -156,19 +156,12 @@ def status_of(document: Document) -> Status:
     if document.has_same_statements:
         return "UNCHANGED"
     if document.n_quads or document.n_documents or _has_listed(document):
-        return "PARTIAL" if has_losses(document) else "SUCCESSFUL"
+        return "PARTIAL" if document.has_losses else "SUCCESSFUL"
     if document.is_partial or any(x.reason not in TRAPS for x in document.faults):
         return "FAILED"
     if document.reading.format is None and 300 <= document.status < 400:
         return "UNCHANGED" if document.status == 304 else "REDIRECTED"
     return "SUCCESSFUL" if document.status or document.reading.format else "UNKNOWN"
-
-
-def has_losses(document: Document) -> bool:
-    """Return whether a part of a document was not read."""
-    if not document.faults:  # the usual case
-        return document.is_partial
-    return document.is_partial or any(x.reason in LOSSES for x in document.faults)
 
 
 def _has_listed(document: Document) -> bool:

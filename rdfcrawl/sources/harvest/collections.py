@@ -216,7 +216,7 @@ class CollectionPages:
     ) -> None:
         state = PageState(number=task.number, depth=document.record.depth, run=task.run)
         response = document.response
-        if not (document.faults or document.is_partial):
+        if not document.has_losses:
             state = replace(
                 state,
                 etag=response.etag,

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import LOSSES, Fault, Reason
+from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.last_copies import are_too_few
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
@@ -97,10 +97,7 @@ class DatasetRegistry:
         # Services come later: a dump may have the data of a service.
         services = await self._not_taken_otherwise(services)
         discovery += await self._register_all(services, document)
-        is_read = document.status < 300 and not document.is_partial
-        # Nothing was lost of a document that was repaired.
-        is_good = all(x.reason is Reason.REPAIRED for x in document.faults)
-        if self._session.run and is_read and is_good:
+        if self._session.run and _is_list(document, has_entries=bool(named)):
             url = document.record.url
             discovery += await self.withdraw(url, named.keys(), document)
         # Pages come last: those below the prefixes of a dataset are not requested.
@@ -210,7 +207,7 @@ class DatasetRegistry:
 
         Of a description that is not read completely, the rest may name them.
         """
-        if document.is_partial or any(x.reason in LOSSES for x in document.faults):
+        if document.has_losses:
             return NOTHING_FOUND
         return await self.files.drop_noted(source, self._descriptions)
 
@@ -380,3 +377,14 @@ class DatasetRegistry:
         urls = dict.fromkeys(url for way in dataset.ways for url in way.urls)
         await self.files.add((dataset.name, url) for url in urls)
         await self._store.put(dataset.name, DATASET, {"noted": form})
+
+
+def _is_list(document: Document, *, has_entries: bool) -> bool:
+    """Return whether datasets that a document does not name are withdrawn.
+
+    A document with a fault must name at least one, so an error page withdraws none.
+    """
+    if document.status >= 300 or document.has_losses:
+        return False
+    is_kept = any(fault.reason is Reason.COPY_KEPT for fault in document.faults)
+    return not document.faults or (has_entries and not is_kept)

@@ -6,7 +6,6 @@ from base64 import b64encode
 from hashlib import blake2b
 from typing import Final
 
-from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import (
     HEXTUPLES,
     HTML,
@@ -47,14 +46,12 @@ def new_copy(document: Document, digest: str = "", run: int = 0) -> NewCopy:
     is_page = reading.format is HTML and not reading.n_members
     name = reading.format.name if reading.format else ""
     has_end = bool(reading.packings) or name not in _HAS_NO_END
-    is_cut = document.is_partial
-    losses = bool(document.faults) and any(x.reason in LOSSES for x in document.faults)
     return NewCopy(
         digest=digest,
         n_quads=document.n_quads,
         is_page=is_page,
-        is_cut=is_cut,
-        has_losses=losses or is_cut,
+        is_cut=document.is_partial,
+        has_losses=document.has_losses,
         has_end=has_end_tag(document.response) if is_page else has_end,
         modified=date_number(modified) if modified else 0,
         run=document.record.change or str(run),

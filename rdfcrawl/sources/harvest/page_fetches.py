@@ -14,7 +14,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import (
@@ -169,11 +168,10 @@ class PageFetches:
         url = _listed_url(record)
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
-        has_losses = any(fault.reason in LOSSES for fault in document.faults)
         is_unclear = fetch.is_doubtful and not (
             status == 304 or document.has_same_statements
         )
-        if is_fetched and not (has_losses or document.is_partial):
+        if is_fetched and not document.has_losses:
             etag, last_modified = (
                 document.response.etag,
                 document.response.last_modified,

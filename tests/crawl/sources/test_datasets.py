@@ -408,14 +408,17 @@ def test_next_run_asks_for_pages_that_may_have_changed(
 
 
 def test_page_that_says_so_is_immutable(commands: Commands, loopback: Loopback) -> None:
-    """If a page itself says that it is immutable, then the next run leaves it alone."""
+    """If a page says that it is immutable, also with a repair, then it is read once."""
     site = TurtleSite(loopback, "127.94.4.2")
-    site.put("/1", "<> tree:relation [ tree:node </2> ] ; ldes:immutable true .")
+    repaired = 'x:says "a"@en_US'
+    said = f"<> tree:relation [ tree:node </2> ] ; ldes:immutable true ; {repaired} ."
+    site.put("/1", said)
     site.put("/2", "<> a tree:Node ; x:says 2 .")
     folder = commands.folder()
     for _ in range(2):
-        commands.crawl([site.at("/1")], arguments=NONE, folder=folder)
+        result = commands.crawl([site.at("/1")], arguments=NONE, folder=folder)
     assert site.asked() == {"/1": 1, "/2": 2}
+    assert result.faults(site.at("/1")) == ["repaired"]
 
 
 def describe_views(site: TurtleSite) -> list[str]:

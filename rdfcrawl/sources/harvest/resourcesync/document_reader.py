@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import LOSSES, FaultLog, SourceFault
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Urgency
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
@@ -310,7 +310,7 @@ async def _descriptions(
     urls = sorted({x for x in links if host_of(x) == host_of(document.url)})
     page.queue_pages(urls)
     await files.add((document.url, url) for url in urls)
-    if (page.run or urls) and not any(x.reason in LOSSES for x in page.log.all()):
+    if (page.run or urls) and not any(x.is_loss for x in page.log.all()):
         dropped = await memory.describe(document.url, urls)
         resources = await memory.known(dropped)
         pages = [x for x in dropped if x not in resources or resources[x].is_gone]
