@@ -14,8 +14,13 @@ from rdfcrawl.rdf.checking import (
     GATHER_BYTES,
     iter_checked,
 )
-from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions, walk
+from rdfcrawl.rdf.jsonld.contexts import (
+    ContextLoader,
+    JsonLdReaderOptions,
+    walk,
+)
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
+from rdfcrawl.rdf.jsonld.misplaced import remove_misplaced
 from rdfcrawl.rdf.nesting import TOO_DEEP, refuse_constant
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
@@ -228,6 +233,8 @@ def read_json_ld_value(  # keywords
         merged.note(log, "")
         value, text = merged.values[0], ""
         found = walk(value)
+    if options.mends and remove_misplaced(value, found, log, text):
+        found, text = walk(value), ""
     if loader is None:
         loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
     blocks = fast_blocks(value, options, loader, found, text)
