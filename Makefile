@@ -44,9 +44,10 @@ IN_MEMORY = $(shell findmnt -bno AVAIL,OPTIONS /dev/shm 2>/dev/null | tail -n 1 
 WITH_SPARK = $(if $(wildcard $(VENV)/installed-spark),$(VENV)/spark-classes)
 
 # Most tests wait for a server or a crawl now and then: six processes more than two cores.
-# The longest files come first; their order is in tests/conftest.py.
+# The longest files come first; their order is in tests/conftest.py. Tests of many cases
+# have a part of them, others for each commit; `make soak` and `make coverage` have all.
 test: $(VENV)/installed-dev $(WITH_SPARK)
-	$(IN_MEMORY) $(RUN) pytest --forks 8
+	$(IN_MEMORY) $(RUN) pytest --forks 8 --in-turn
 
 # Twice the CPU time of `make test`. The floor is `fail_under` in pyproject.toml.
 coverage: $(VENV)/installed-dev
@@ -88,7 +89,7 @@ bench: $(VENV)/installed-dev
 	$(RUN) tests.bench
 
 soak: $(VENV)/installed-dev
-	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
+	$(RUN) pytest -m "soak or hypothesis or in_turn" --hypothesis-profile=soak
 
 # The reports of the public test suites in the docs, which the tests compare.
 earl: $(VENV)/installed-dev

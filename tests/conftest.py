@@ -39,6 +39,7 @@ pytest_plugins = [
     "tests.support.redis_fixtures",
     "tests.support.spark_fixtures",
     "tests.support.store_services",
+    "tests.support.tests_in_turn",
 ]
 
 # The commands that tests start keep their bytecode, as installed ones do: to compile

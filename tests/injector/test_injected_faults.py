@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 _SITES: Final = 5  # of each kind: a third of the faults in each run
 
 
+@pytest.mark.in_turn(2)
+@pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("has_links", [False, True], ids=["sources", "links"])
 def test_faults_and_kills_cost_nothing(
-    commands: Commands, loopback: Loopback, has_links: bool
+    commands: Commands, loopback: Loopback, has_links: bool, half: int
 ) -> None:
     """If any request fails in any way, then its document stays until the next run.
 
     In three later runs each kind of source has each fault; in the last of them the
     crawl is killed at some of the faults. In the first run there are some of them.
+    Each half has every second of the sites.
     """
     kinds = [x for x in KINDS if x.has_links is has_links and not x.is_variant]
-    each = [kind for kind in kinds for _ in range(_SITES)]
-    sites = start_sites(loopback, each, f"127.10{1 + has_links}")
+    each = [*enumerate(kind for kind in kinds for _ in range(_SITES))][half::2]
+    prefix = f"127.10{1 + has_links + 2 * half}"
+    sites = start_sites(loopback, [kind for _, kind in each], prefix)
     chain = CrawlChain(commands, sites, commands.folder())
     faults = list(FAULTS)
     for run in range(4):
@@ -40,7 +44,7 @@ def test_faults_and_kills_cost_nothing(
                 faults[(n + run * _SITES) % len(faults)],
                 (n + run * (n // _SITES + 1)) % site.kind.n_requests,
             )
-            for n, site in enumerate(sites)
+            for (n, _), site in zip(each, sites, strict=True)
         ]
         chain.run_with(cells, has_kills=run == 3, by_refresh=run == 3)
     assert not chain.bad, "\n".join(chain.bad)

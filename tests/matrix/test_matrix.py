@@ -57,15 +57,17 @@ def pairs_of(behaviours: list[HostBehaviour]) -> list[tuple[HostBehaviour, Posit
     return [(b, "stranger" if b.name.endswith(_DAYS) else at) for b, at in pairs]
 
 
+@pytest.mark.in_turn(2)
+@pytest.mark.parametrize("half", [0, 1])
 def test_a_bad_url_or_host_costs_no_other_page(
-    commands: Commands, tmp_path: Path
+    commands: Commands, tmp_path: Path, half: int
 ) -> None:
     """If one URL of a host misbehaves, or all do, then all others are fetched.
 
     There are two hosts for each behaviour, one of either kind.
     """
-    web = one_url(pairs_of(PAGES), N_PAGES, "127.113")
-    add_bad_hosts(web, PAGES, 2)
+    web = one_url(pairs_of(PAGES)[half::2], N_PAGES, f"127.{113 + 7 * half}")
+    add_bad_hosts(web, PAGES[half::2], 2)
     assert_costs_no_page(crawl(commands, web, tmp_path))
 
 

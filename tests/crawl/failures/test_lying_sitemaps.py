@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from rdfcrawl.analysis.refresh.trust import judge_site
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
@@ -168,6 +170,7 @@ class LyingWeb:
             return judge_site(map(reader.facts_of, pages), now_ms).dated.is_trusted
 
 
+@pytest.mark.in_turn(3)
 def test_lies_are_found_out_within_ten_epochs(
     commands: Commands, loopback: Loopback
 ) -> None:

@@ -176,7 +176,7 @@ def test_stores_equal_the_web_after_epochs_with_kills(commands: Commands) -> Non
     No page is requested twice in an epoch, except for those held by a worker that was
     killed, and no host sooner than its delay allows.
     """
-    assert run_epochs(commands, "127.96.2.1", 6, kill_every=2) > 3
+    assert run_epochs(commands, "127.96.2.1", 4, kill_every=2) > 2
 
 
 @pytest.mark.soak
@@ -185,6 +185,7 @@ def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
     assert run_epochs(commands, "127.96.3.1", 40, kill_every=1) > 60
 
 
+@pytest.mark.in_turn(2)
 def test_truthful_sitemaps_lead_to_changed_pages(commands: Commands) -> None:
     """If sitemaps are honest, then all changes are fetched, and little else.
 
@@ -256,6 +257,7 @@ def test_no_page_is_requested_sooner_than_it_is_due(
         assert time.monotonic() < end
         crew = [commands.start_crawl(folder=folder, **given) for _ in range(2)]
         assert [each.wait().code for each in crew] == [0, 0]
+        time.sleep(0.3)  # most of them find nothing that is due
     refresher.send(signal.SIGTERM)
     assert refresher.wait().code == 0
     times: dict[str, list[float]] = {}

@@ -77,7 +77,7 @@ def crawl(commands: Commands, loopback: Loopback) -> QueriedCrawl:
     result = commands.crawl([server.url("/a")])
     assert result.code == 0, result.stderr
     url = serve_page(
-        commands, result.folder.parent, PAGE_QUERY_SECS=2, PAGE_QUERY_ROWS=200
+        commands, result.folder.parent, PAGE_QUERY_SECS=1, PAGE_QUERY_ROWS=200
     )
     return QueriedCrawl(url, result.folder, server.url("/a"))
 
@@ -166,7 +166,7 @@ def test_answers_are_files(
         ("SELECT * {", 400, "query: error at 1:"),
         ("SELECT * { SERVICE <URL> { ?s ?p ?o } }", 400, "query: SERVICE is refused"),
         ("SELECT * { service silent ?e { ?s ?p ?o } }", 400, "query: SERVICE is"),
-        (_ENDLESS, 400, "PAGE_QUERY_SECS=2: the query took longer"),
+        (_ENDLESS, 400, "PAGE_QUERY_SECS=1: the query took longer"),
         ("SELECT * { ?s ?p 1 } #" + "x" * 8000, 400, "query: longer than 8,000"),
     ],
 )

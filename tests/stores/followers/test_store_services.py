@@ -65,6 +65,7 @@ def words_of_the_guide(given: str, store: StoreService) -> list[str]:
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("scheme", "name", "method"),
     [
