@@ -52,6 +52,10 @@ _to_values = bytes(
     (_DIGITS + _EMPTY).find(chr(n)) & 0xFF for n in range(256)
 )  # 255 for other characters
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
+# White space outside ASCII, as in `str.isspace`.
+_replace_spaces = re.compile(
+    "[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+).sub
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _of_hashes: Final = [Struct(f">{n}I") for n in range(MAX_LISTED + 1)]
 # `_:` comes first: a lone look-behind would be tried at each byte.
@@ -169,11 +173,20 @@ def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
 
 def fingerprint_text(text: str) -> Fingerprint:
     """Return the fingerprint of a text; case and white space are ignored."""
+    return fingerprint_words(words_of(text))
+
+
+def words_of(text: str) -> list[bytes]:
+    """Return the words of a text, in lower case and UTF-8."""
     folded = text.lower()
-    if folded.isascii():  # the usual case, at half the cost
-        words = folded.encode().translate(_SEPARATORS_TO_SPACES).split()
-    else:
-        words = " ".join(folded.split()).encode("utf-8", "replace").split(b" ")
+    if not folded.isascii():  # splitting bytes takes half the time of splitting text
+        folded = _replace_spaces(" ", folded)
+    data = folded.encode("utf-8", "replace")
+    return data.translate(_SEPARATORS_TO_SPACES).split()
+
+
+def fingerprint_words(words: list[bytes]) -> Fingerprint:
+    """Return the fingerprint of a text by its `words_of`."""
     normal = b" ".join(words)
     shown = content_hash(normal)
     if len(words) <= SHINGLE_WORDS:

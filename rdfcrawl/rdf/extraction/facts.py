@@ -11,7 +11,8 @@ from rdfcrawl.rdf.html.visible_text import (
     count_images,
     count_linked_words,
     is_error_page,
-    visible_text,
+    shown_markup,
+    text_of,
 )
 from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself
 
@@ -54,14 +55,16 @@ class FactsReading:
         if self._job.extractors is not None:  # the first reading has added it
             self._page = DocumentFacts(canonical=page.canonical)
             return
-        text = visible_text(page.lower)
-        n_linked_words = count_linked_words(page.lower)
+        shown = shown_markup(page.lower)
+        text = text_of(shown)
+        words = fingerprints.words_of(text)
+        n_linked_words = count_linked_words(shown)
         self._page = DocumentFacts(
             "",
-            *fingerprints.fingerprint_text(text),
+            *fingerprints.fingerprint_words(words),
             canonical=page.canonical,
             n_images=count_images(page.lower, text),
-            n_words=len(text.split()) if n_linked_words else 0,
+            n_words=len(words) if n_linked_words else 0,
             n_linked_words=n_linked_words,
             is_error_page=is_error_page(page.lower, text),
         )

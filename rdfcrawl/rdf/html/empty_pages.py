@@ -11,6 +11,7 @@ from rdfcrawl.rdf.html.visible_text import visible_text
 SEEN_BYTES: Final = 256 * 1024
 """Bytes of a page that are enough for a decision."""
 _FEW_WORDS: Final = 20
+_FIRST_BYTES: Final = 16 * 1024  # of a page in which the words are counted at first
 _find_hyperlinks = re.compile(rb"<a\s[^<>]*href", re.IGNORECASE).findall
 _find_password = re.compile(rb"<input\s[^<>]*type\s*=\s*[\"']?password").search
 # Blocks of data are no scripts.
@@ -39,10 +40,20 @@ def classify_empty(page: bytes) -> EmptyPage:
     lower = page.lower()
     if _find_password(lower):
         return EmptyPage.LOGIN
-    n_words = len(visible_text(lower).split(None, _FEW_WORDS))
-    if n_words < _FEW_WORDS and _find_script(lower):
+    if _find_script(lower) and not _has_words(lower):
         return EmptyPage.SCRIPTED
     return EmptyPage.PLAIN
+
+
+def _has_words(lower: bytes) -> bool:
+    """Return whether a page has some words; its beginning usually has enough."""
+    n_bytes = _FIRST_BYTES
+    while True:
+        # The beginning of a page never has more words than the page.
+        n_words = len(visible_text(lower[:n_bytes]).split(None, _FEW_WORDS))
+        if n_words >= _FEW_WORDS or n_bytes >= len(lower):
+            return n_words >= _FEW_WORDS
+        n_bytes *= 4
 
 
 def count_hyperlinks(page: bytes) -> int:

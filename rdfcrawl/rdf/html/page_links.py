@@ -189,6 +189,8 @@ def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=8)
 def _named(agent: bytes) -> re.Pattern[bytes]:
+    # The literal comes first: a lone look-behind would be tried at each byte.
     return re.compile(
-        rb"(?<=[\s\"'/])name\s*=\s*[\"']?\s*(?:robots|tdm-|%s)" % re.escape(agent)
+        rb"name(?<=[\s\"'/]name)\s*+=\s*+[\"']?\s*+(?:robots|tdm-|%s)"
+        % re.escape(agent)
     )

@@ -51,7 +51,6 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.MICRODATA: ("rdfcrawl.rdf.html.microdata", "extract_microdata"),
     Extractor.OPEN_GRAPH: ("rdfcrawl.rdf.html.meta", "extract_open_graph"),
     Extractor.DUBLIN_CORE: ("rdfcrawl.rdf.html.meta", "extract_dublin_core"),
-    Extractor.RDFA: ("rdfcrawl.rdf.html.rdfa", "extract_rdfa"),
     Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
 }
 _UNDERSCORED = re.compile(rb"lang=(?<=[\s:]lang=)[\"']?[a-z]{2,3}_[a-z]")
@@ -193,14 +192,16 @@ class PageReading:
         """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return
-        before = self._output.n_quads
+        before, log = self._output.n_quads, self._log.snapshot()
         if extractor in _READ_TWICE and len(self._page.data) <= MAX_EXTRUCT_BYTES:
             yield from self._read_twice(extractor)
         else:
             yield from self._read(extractor)
         if self._output.n_quads == before and extractor in _IN_TEMPLATES:
             yield from self._read_templates(extractor)
-        if extractor not in self.left:
+        if extractor in self.left:  # another process starts over
+            self._log.restore(log)
+        else:
             self.extracted[extractor] = self._output.n_quads - before
 
     def _read_templates(self, extractor: str) -> Iterator[QuadLines]:
@@ -282,6 +283,11 @@ class PageReading:
                     extract_scripts, page, self._environment, self._limits, log
                 )
                 return self._complete(read), True
+            case Extractor.RDFA:
+                from rdfcrawl.rdf.html.rdfa import extract_rdfa
+
+                is_bounded = self._environment.is_bounded
+                lines = extract_rdfa(page, log, is_bounded=is_bounded)
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 

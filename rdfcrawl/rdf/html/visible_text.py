@@ -26,19 +26,28 @@ _find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
 _begins_with_link = re.compile(rb"[^<>]*?\bhref\b").match
 
 
+def shown_markup(lower: bytes) -> bytes:
+    """Return a page without hidden elements; style sheets are ignored.
+
+    `lower` is the page in UTF-8 and in lower case.
+    """
+    return _remove_unseen(b"<p>", lower)
+
+
 def visible_text(lower: bytes) -> str:
     """Return the text of a page without tags and hidden elements.
 
-    Style sheets are ignored. `lower` is the page in UTF-8 and in lower case.
+    `lower` is that of `shown_markup`.
 
     >>> visible_text(b"<title>t</title>one&nbsp;<b>two</b><script>3</script>").split()
     ['one', 'two']
     """
-    return _text_of(b">" + _remove_unseen(b"<p>", lower))
+    return text_of(shown_markup(lower))
 
 
-def _text_of(shown: bytes) -> str:
-    text = b" ".join(_find_texts(shown)).decode("utf-8", "replace")
+def text_of(shown: bytes) -> str:
+    """Return the text of `shown_markup`."""
+    text = b" ".join(_find_texts(b">" + shown)).decode("utf-8", "replace")
     return unescape(text) if "&" in text else text
 
 
@@ -57,19 +66,19 @@ def count_images(lower: bytes, text: str) -> int:
     return len(_find_images(_remove_unseen(b"", lower)))
 
 
-def count_linked_words(lower: bytes) -> int:
+def count_linked_words(shown: bytes) -> int:
     """Return the number of words within links if a page has many links; else 0.
 
-    Many are `LEAST_LINKS` elements `a` with `href`. `lower` is that of `visible_text`.
+    Many are `LEAST_LINKS` elements `a` with `href`. `shown` is the `shown_markup`.
 
     >>> count_linked_words(b"one <a href=x>two <b>three</b></a>" * 20)
     40
     >>> count_linked_words(b"one <a href=x>two <b>three</b></a>" * 19)
     0
     """
-    if lower.count(b"href") < LEAST_LINKS:  # cheap, and true for most pages
+    if shown.count(b"href") < LEAST_LINKS:  # cheap
         return 0
-    elements = _remove_unseen(b"<p>", lower).split(b"<a")[1:]
+    elements = shown.split(b"<a")[1:]
     links = [
         each.partition(b"</a")[0]
         for each in elements
@@ -77,7 +86,7 @@ def count_linked_words(lower: bytes) -> int:
     ]
     if len(links) < LEAST_LINKS:
         return 0
-    return len(_text_of(b"<a" + b"<a".join(links)).split())
+    return len(text_of(b"<a" + b"<a".join(links)).split())
 
 
 _MOST_CHARS: Final = 4000  # of an error page with the menus of its site, 500 words

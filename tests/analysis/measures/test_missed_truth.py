@@ -26,6 +26,7 @@ from rdfcrawl.rdf.fingerprints import (
 from rdfcrawl.rdf.html.visible_text import (
     count_linked_words,
     is_error_page,
+    shown_markup,
     visible_text,
 )
 from tests.support.evolving_sites import ask, site, truth_of
@@ -51,7 +52,7 @@ def facts_of(
         text = visible_text(lower)
         found = fingerprint_text(text)
         n_statements = int(b"property=" in lower)
-        n_words, n_linked = len(text.split()), count_linked_words(lower)
+        n_words, n_linked = len(text.split()), count_linked_words(shown_markup(lower))
         is_error = has_phrases and is_error_page(lower, text)
     else:
         found = fingerprint_statements(response.body, url, has_graphs=False)

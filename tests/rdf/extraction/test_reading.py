@@ -41,7 +41,7 @@ def test_two_parts_are_the_whole(end: bytes) -> None:
     text = b"".join(whole)
     first = DocumentReading(page, JOB)
     chunks = list(first)
-    assert first.outcome.left == {Extractor.RDFA, Extractor.MICROFORMATS}
+    assert first.outcome.left == {Extractor.MICROFORMATS}
     second = DocumentReading(page, JOB.rest(first.outcome), environment=BOUNDED)
     chunks += second
     assert statements(*chunks) == statements(text)
@@ -65,13 +65,13 @@ def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
 
 def test_second_part_has_the_limit_that_is_left() -> None:
     """If the number of statements is limited, then both parts share the limit."""
-    job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
+    job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=10))
     page = PAGE % (b"e", b"e")
     first = DocumentReading(page, job)
     n_first = b"".join(first).count(b"\n")
     second = DocumentReading(page, job.rest(first.outcome), environment=BOUNDED)
-    assert 0 < n_first < 6
-    assert b"".join(second).count(b"\n") == 6 - n_first
+    assert 0 < n_first < 10
+    assert b"".join(second).count(b"\n") == 10 - n_first
 
 
 @pytest.mark.parametrize(

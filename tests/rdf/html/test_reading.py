@@ -36,6 +36,7 @@ FAST = {
     Extractor.MICRODATA: 1,
     Extractor.OPEN_GRAPH: 1,
     Extractor.DUBLIN_CORE: 1,
+    Extractor.RDFA: 2,
 }
 
 LEFT = SLOW - {Extractor.RULES}  # there are none for this page
@@ -83,10 +84,34 @@ def test_inline_a_page_gives_all_that_is_quick() -> None:
     read = Read(PAGE, environment=INLINE)
     assert read.reading.extracted == FAST
     assert read.reading.left == LEFT
-    assert read.text.count("\n") == 4
+    assert read.text.count("\n") == 6
     assert read.page.links == {
         Link("http://a.example/dir/x.ttl", Relation.ALTERNATE, "text/turtle")
     }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<?xml?><!DOCTYPE html [<!ENTITY a "b">]><p property="dc:title">&a;</p>',
+        f"<base href='http://a.example/{'a' * 4000}'>"
+        + "<link property='dc:relation' href=b>" * 2000,
+        "<p typeof=rdfa:Pattern resource=#a>"
+        + "".join(f"<b property=dc:title>{n}</b>" for n in range(1000))
+        + "</p>"
+        + "".join(
+            f"<p resource=#b{n}><link property=rdfa:copy href=#a></p>"
+            for n in range(100)
+        ),
+    ],
+    ids=["entities", "long terms", "patterns"],
+)
+def test_rdfa_that_may_take_long_is_left(page: str) -> None:
+    """If RDFa may take long, then nothing of it is read or noted without bounds."""
+    inline = Read(page, environment=INLINE)
+    assert inline.reading.left == {Extractor.RDFA}
+    assert (inline.text, inline.faults) == ("", [])
+    assert Read(page).reading.extracted[Extractor.RDFA] > 0
 
 
 @pytest.mark.parametrize("scripts", ["ld+json", "trig"])

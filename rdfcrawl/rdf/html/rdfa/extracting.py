@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
 from rdfcrawl.rdf.html.page import walk, walk_node
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 # Output limit: 50 times the length of a page, and at least this much.
 _MIN_CHARS: Final = 16 * 2**20
 _GROWTH: Final = 50
+# In a process without bounds, each page gets this much, which takes less than 0.3 s.
+_MAX_INLINE_CHARS: Final = 2 * 2**20
 _MAX_BASE_CHARS: Final = 4096  # same as in `ParsedPage.base`
 
 
 def extract_rdfa(
-    page: ParsedPage, log: FaultLog, *, version: str = ""
+    page: ParsedPage, log: FaultLog, *, version: str = "", is_bounded: bool = True
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
@@ -36,9 +38,10 @@ def extract_rdfa(
     (`REPAIRED` if served as XML); names of HTML count in any case. Nothing is fetched:
     no document type, profile or vocabulary. `log` takes `TOO_LARGE` if repetition in
     the page exceeds the output limit. `version` ("1.0" or "1.1" of RDFa) overrides
-    that of the page.
+    that of the page. `is_bounded` is that of the process.
 
     Raises:
+        NeedsSandbox: the page may take long, and the process is not bounded.
         SourceFault: see `ParsedPage.tree`.
 
     Source: RDFa Core 1.1 section 7.5; HTML+RDFa 1.1 section 3; RDFa in XHTML (1.0)
@@ -46,11 +49,14 @@ def extract_rdfa(
     """
     text = page.text
     host = sniff_host(text, media_type=page.media_type, version=version)
+    if host.is_xml and not is_bounded and "<!ENTITY" in text:
+        raise NeedsSandbox("RDFa with entities")
     read = read_xml(text, is_html=host.is_html) if host.is_xml else None
     if read is None and page.is_served_as_xml:
         log.note(Reason.REPAIRED, "RDFa: XML that is not well-formed, read as HTML")
     document = page.url.partition("#")[0]
-    budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
+    most_chars = max(_MIN_CHARS, _GROWTH * len(text))
+    budget = RdfaBudget(most_chars if is_bounded else _MAX_INLINE_CHARS)
     processor = RdfaProcessor(
         host,
         document=document,
@@ -59,24 +65,47 @@ def extract_rdfa(
         n_elements=text.count("<"),
         is_xml=read is not None,
     )
+    overflows = []
     try:
-        if read is not None:
-            replay(read, processor)
-        elif host.rdfa_version == "1.0":
-            walk(page.tree, processor)
-        else:
-            walk_marked(page.tree, processor)
-        processor.close()
+        _process(page, host, read, processor)
     except OutputOverflow:
-        log.note(Reason.TOO_LARGE, "RDFa that repeats itself")
+        overflows.append("RDFa that repeats itself")
     found: Iterable[Triple] = processor.statements
     if processor.has_patterns:
-        found = copy_patterns(found, budget)
+        found = _copied(found, budget, overflows)
+    if overflows and not is_bounded:
+        raise NeedsSandbox(overflows[0])
+    for triple in found:
+        yield terms.statement(*triple)
+    for each in overflows:
+        log.note(Reason.TOO_LARGE, each)
+
+
+def _process(
+    page: ParsedPage,
+    host: HostMarkup,
+    read: list[Event] | None,
+    processor: RdfaProcessor,
+) -> None:
+    if read is not None:
+        replay(read, processor)
+    elif host.rdfa_version == "1.0":
+        walk(page.tree, processor)
+    else:
+        walk_marked(page.tree, processor)
+    processor.close()
+
+
+def _copied(
+    triples: Iterable[Triple], budget: RdfaBudget, overflows: list[str]
+) -> list[Triple]:
+    """Return the statements with patterns copied, up to the limit."""
+    found: list[Triple] = []
     try:
-        for triple in found:
-            yield terms.statement(*triple)
+        found.extend(copy_patterns(triples, budget))
     except OutputOverflow:
-        log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
+        overflows.append("RDFa with too many copies of patterns")
+    return found
 
 
 def _base(page: ParsedPage, host: HostMarkup, read: list[Event] | None) -> str:
