@@ -32,6 +32,7 @@ def recipe() -> list[str]:
     return [sys.executable, "-m", *shlex.split(line)[1:]]
 
 
+@pytest.mark.in_turn(2)
 def test_demo_is_shown_until_it_is_interrupted(
     commands: Commands, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ MUTANTS = [
 ]
 # `scrapy rdf` is a process for each: the first case of each class.
 SHOWN = list({case.name.partition("/")[0]: case for case in reversed(CASES)}.values())
+N_SHARES = 4
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,6 @@ def bases() -> Iterator[Mapping[str, str]]:
 def crawled(commands: Commands, bases: Mapping[str, str]) -> Mapping[str, Reading]:
     """Return the results of one crawl of all cases."""
     return crawl(commands, [*CASES, *MUTANTS], bases)
-
-
-@pytest.fixture(scope="module")
-def extracted(bases: Mapping[str, str]) -> Mapping[str, Reading]:
-    """Return the results of `extract` for all cases."""
-    return extract_all([*CASES, *MUTANTS], bases)
 
 
 def _report(wrong: Mapping[str, list[str]]) -> str:
@@ -87,32 +82,43 @@ def test_each_case_is_crawled_as_it_should_be(
     assert not wrong, f"{len(wrong)} of {len(CASES)} cases:\n{_report(wrong)}"
 
 
+@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.parametrize("share", range(N_SHARES))
 def test_each_case_is_extracted_as_it_is_crawled(
-    crawled: Mapping[str, Reading],
-    extracted: Mapping[str, Reading],
-    bases: Mapping[str, str],
+    crawled: Mapping[str, Reading], bases: Mapping[str, str], share: int
 ) -> None:
     """If a case is passed to `extract`, then it has the result of the crawl."""
-    wrong = _unlike(crawled, extracted, bases)
+    cases = [*CASES, *MUTANTS][share::N_SHARES]
+    wrong = _unlike(crawled, extract_all(cases, bases), bases)
     assert not wrong, _report(wrong)
 
 
+@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.parametrize("share", range(N_SHARES))
 def test_cases_are_shown_as_they_are_crawled(
     rdf: RunRdf,
     crawled: Mapping[str, Reading],
     bases: Mapping[str, str],
     tmp_path: Path,
+    share: int,
 ) -> None:
     """If a case is passed to `scrapy rdf`, then it has the result of the crawl."""
-    wrong = _unlike(crawled, show_all(rdf, SHOWN, bases, tmp_path), bases)
+    shown = show_all(rdf, SHOWN[share::N_SHARES], bases, tmp_path)
+    wrong = _unlike(crawled, shown, bases)
     assert not wrong, _report(wrong)
 
 
+@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.parametrize("share", range(N_SHARES))
 def test_no_statement_that_others_keep_is_lost(
-    crawled: Mapping[str, Reading], bases: Mapping[str, str]
+    crawled: Mapping[str, Reading], bases: Mapping[str, str], share: int
 ) -> None:
     """If three other readers keep a statement, then we do, except by choice."""
-    read = [case for case in CASES if crawled[case.name].format and not case.choice]
+    read = [
+        case
+        for case in CASES[share::N_SHARES]
+        if crawled[case.name].format and not case.choice
+    ]
     others = read_by_others(
         [
             (

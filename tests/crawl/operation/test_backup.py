@@ -143,6 +143,7 @@ def knows(client: Any, n_nodes: int) -> bool:
     return int(client.execute_command("CLUSTER INFO")["cluster_known_nodes"]) == n_nodes
 
 
+@pytest.mark.in_turn(3)
 def test_cluster_is_restored_without_its_own_configuration(
     commands: Commands, loopback: Loopback, server_directory: Path, tmp_path: Path
 ) -> None:

@@ -225,6 +225,7 @@ def test_killed_harvest_loses_nothing(commands: Commands, web: LocalWeb) -> None
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("server", "n_items", "cap"),
     [

@@ -401,6 +401,7 @@ def do_everything(folder: Path, place: Place) -> None:
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 def test_crawl_moves_from_redis_to_redis(
     commands: Commands,
     lasting_server: RedisServer,

@@ -152,6 +152,7 @@ def test_host_shows_its_rules_and_requests(
         assert page.locator("main img").count() == 0
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("width", [320, 1600])
 def test_views_fit_and_are_accessible(
     served: ServedCrawl, chromium: Browser, width: int

@@ -38,6 +38,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [path.name for path in found]
 
 
+@pytest.mark.in_turn(3)
 def test_each_view_has_a_picture_in_the_docs(taken: list[str]) -> None:
     """If a picture is taken, then the docs have it, and show it with words."""
     text = read_page("page.md")

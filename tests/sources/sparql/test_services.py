@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.sparql_services import SparqlServer
 
 __all__ = ["sparql_servers"]
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.in_turn(2)]
 # Items: more statements than Virtuoso's usual cap. The crawl's tests have ten times
 # as many, and as many in Fuseki.
 LARGE = 1_500

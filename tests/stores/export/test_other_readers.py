@@ -148,6 +148,7 @@ def test_lines_say_who_cannot_read_a_file(
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
 def test_others_read_the_statements_of_the_log(folder: Path, version: str) -> None:
     """If a log is exported, then each reader of a format finds all statements."""
