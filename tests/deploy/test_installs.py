@@ -49,6 +49,7 @@ def test_wheel_has_every_file(wheel: Path) -> None:
     assert names == package_files(ROOT)
 
 
+@pytest.mark.in_turn(2)
 def test_archive_reads_the_same_as_a_checkout(
     wheel: Path, commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:

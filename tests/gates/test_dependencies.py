@@ -98,7 +98,7 @@ def declared(*extras: str) -> frozenset[str]:
     optional = project()["optional-dependencies"]
     requirements = [*project()["dependencies"]]
     requirements += [each for extra in extras for each in optional[extra]]
-    named = set()
+    named: set[str] = set()
     for requirement in requirements:
         extra = re.match(r"[\w.-]+\[([\w,-]+)\]", requirement)
         name = canonical(requirement)

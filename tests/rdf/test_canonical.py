@@ -159,6 +159,7 @@ def test_damaged_lines_are_read_alike(
         assert_is_read_alike(text, media_type)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("begin", range(0, 0x110000, 0x8000), ids=hex)
 def test_every_character_is_read_alike(begin: int) -> None:
     """If a character stands in an IRI, label or string, then as the parser has it."""

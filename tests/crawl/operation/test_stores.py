@@ -97,6 +97,7 @@ def in_parquet(path: Path) -> set[str]:
     return {" ".join(f"<{term}>" for term in row) for row in rows}
 
 
+@pytest.mark.in_turn(2)
 def test_failing_stores_equal_the_web_at_last(
     commands: Commands, tmp_path: Path, oxigraph_store: OxigraphService
 ) -> None:

@@ -25,6 +25,7 @@ N_COMBINATIONS = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("profile", DumpProfile)
 def test_dumps_are_read_completely_in_any_packing(
     profile: DumpProfile, commands: Commands, tmp_path: Path
@@ -58,6 +59,7 @@ def test_dumps_are_read_completely_in_any_packing(
         assert len(read) == len(SERIALIZATIONS[profile])
 
 
+@pytest.mark.in_turn(3)
 def test_rdfa_pages_are_read_though_they_are_served_as_html(
     commands: Commands, suites: Suites, tmp_path: Path
 ) -> None:

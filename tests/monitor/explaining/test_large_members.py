@@ -85,6 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("has_index", [False, True])
 def test_large_members_take_little_memory(folder: Path, *, has_index: bool) -> None:
     """If members inflate to much, then answers and index take little memory."""

@@ -34,28 +34,37 @@ def url(commands: Commands, loopback: Loopback) -> str:
     return serve_page(commands, result.folder.parent)
 
 
+@pytest.fixture(scope="module")
+def empty_url(commands: Commands) -> str:
+    """Return the URL of the page of a crawl that has stored nothing."""
+    folder = commands.folder()
+    ensure_identity_in(folder / "linkeddata" / "quads")
+    return serve_page(commands, folder)
+
+
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("width", [320, 1600])
-def test_views_break_no_rule_of_axe(url: str, chromium: Browser, width: int) -> None:
+@pytest.mark.parametrize("path", VIEWS)
+def test_views_break_no_rule_of_axe(
+    url: str, chromium: Browser, width: int, path: str
+) -> None:
     """If a view is shown in any width or scheme, then axe-core finds no violation.
 
     Nor is it wider than the window.
     """
     size = {"width": width, "height": 900}
     with watched_page(chromium, viewport=size) as page:
-        for path in VIEWS:
-            check_view(page, f"{url}{path}", width)
+        check_view(page, f"{url}{path}", width)
 
 
+@pytest.mark.in_turn(4)
+@pytest.mark.parametrize("path", [*VIEWS[:2], *EMPTY, "/export"])
 def test_views_of_an_empty_crawl_are_shown(
-    commands: Commands, chromium: Browser
+    empty_url: str, chromium: Browser, path: str
 ) -> None:
     """If a crawl has stored nothing, and has no frontier, then all views say so."""
-    folder = commands.folder()
-    ensure_identity_in(folder / "linkeddata" / "quads")
-    url = serve_page(commands, folder)
     with watched_page(chromium, viewport={"width": 360, "height": 900}) as page:
-        for path in (*VIEWS[:2], *EMPTY, "/export"):
-            check_view(page, f"{url}{path}", 360)
+        check_view(page, f"{empty_url}{path}", 360)
 
 
 def ensure_identity_in(segments: Path) -> None:

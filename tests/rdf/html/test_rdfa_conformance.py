@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.earl import assert_reported
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ def test_rdfa_suite_is_passed(suites: Suites) -> None:
     assert_reported(suites, "rdfa", least=905, total=905)
 
 
+@pytest.mark.in_turn(2)
 def test_rdfa_suite_is_passed_in_pages_served_as_html(suites: Suites) -> None:
     """If each page is served as HTML, then the suite of its hosts passes, too."""
     passed = suites.score(

@@ -109,6 +109,7 @@ def test_oxigraph_loads_what_is_exported(
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 def test_jena_loads_what_is_exported(log: CrawlLog, tmp_path: Path) -> None:
     """If the command for Jena is run, then its store equals the log."""
     require(["java"], [FUSEKI])
@@ -125,6 +126,7 @@ def test_jena_loads_what_is_exported(log: CrawlLog, tmp_path: Path) -> None:
 
 
 @pytest.mark.service
+@pytest.mark.in_turn(2)
 def test_virtuoso_loads_what_is_exported(log: CrawlLog, tmp_path: Path) -> None:
     """If the command for Virtuoso is run, then it has the graphs of the log."""
     require(["virtuoso-t", "isql-vt"])
