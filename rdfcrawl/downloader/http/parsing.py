@@ -29,7 +29,7 @@ _plain_head: Final = re.compile(
     rb"HTTP/1\.1 ([2-5][0-9]{2})(?: [^\r\n\0]*+)?\r\n"
     rb"((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\r\n\0]*+\r\n)*+)\r\n"
 ).match
-_plain_pairs: Final = re.compile(r"([^:]++):[ \t]*+([^\r]*+)\r\n").findall
+_plain_pairs: Final = re.compile(r"([^:]+): ?([^\r]*)\r\n").findall
 _NO_BODY: Final = frozenset({204, 304})
 # Radio stations send ICY instead of HTTP.
 _status_line: Final = re.compile(
@@ -113,8 +113,8 @@ def parse_plain_head(octets: bytes) -> ReceivedHead | None:
         return None
     text = begin[2].decode("utf-8", "surrogateescape")
     pairs = _plain_pairs(text)
-    if " \r" in text or "\t\r" in text:
-        pairs = [(name, value.rstrip(" \t")) for name, value in pairs]
+    if " \r" in text or ":  " in text or "\t" in text:
+        pairs = [(name, value.strip(" \t")) for name, value in pairs]
     head = ReceivedHead(int(begin[1]), CIMultiDict(pairs), n_bytes=n_bytes)
     is_kept = _is_kept(head.headers, version=("1", "1"))
     head.may_keep = _set_frame(head) and is_kept
