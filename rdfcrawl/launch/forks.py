@@ -36,8 +36,7 @@ def _in(package: str, names: str) -> list[str]:
 
 # Each crawl imports them with their dependencies; importing them has no side effects.
 LOADED = [
-    *("aiohappyeyeballs", "encodings.idna", "multidict", "redis.asyncio"),
-    *("resource", "ssl", "uvloop"),
+    *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
     *_in(
         "rdfcrawl",
         "core.options.scrapy_settings downloader.handler "

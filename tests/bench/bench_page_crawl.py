@@ -19,8 +19,8 @@ from urllib.request import urlopen
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
-from tests.bench.bench_crawl import crawl_web
 from tests.bench.figures import Figure, judge
+from tests.bench.measured import crawl
 from tests.support.page_browser import free_port
 
 if TYPE_CHECKING:
@@ -41,13 +41,10 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
         for _ in range(options.rounds):
             for has_page, found in rates.items():
                 with _looked_at(Path(name) / "crawl") if has_page else nullcontext():
-                    run = crawl_web(Path(name), 1)
-                found.append(run.documents / run.wall_secs)
+                    run = crawl(Path(name), Path(name, "seeds.txt"))
+                found.append(run.n_documents / run.wall_secs)
                 kind = "with page" if has_page else "without"
-                print(
-                    f"{kind:12}{found[-1]:8.0f} docs/s{run.cpu_per_doc:8.3f} ms CPU/doc"
-                    f"  recall {run.recall:.4f}"
-                )
+                print(f"{kind:12}{found[-1]:8.0f} docs/s{run.cpu_ms:8.3f} ms CPU/doc")
     ratio = statistics.median(rates[True]) / statistics.median(rates[False])
     return [Figure("documents/s with the page open", ratio, "x without")]
 

@@ -91,7 +91,7 @@ class Scale:
             await self._looks(frontier)
         return self.figures
 
-    def _show(self, name: str, value: float, unit: str, **budget: float) -> None:
+    def _show(self, name: str, value: float, unit: str, **budget: Any) -> None:
         figure = Figure(name, value, unit, **budget)
         print(figure, flush=True)
         self.figures.append(figure)

@@ -16,10 +16,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+from tests.bench.budgets import line
 from tests.bench.figures import Figure, judge
 
 _PROJECT = Path(__file__).parents[2]
-_BUDGET_SECS = 0.5
 _ANSWER = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -27,7 +27,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 def main(arguments: list[str] | None = None) -> list[Figure]:
     """Return seconds of CPU beyond `import scrapy`."""
     given = sys.argv[1:] if arguments is None else arguments
-    n_rounds = int(given[0]) if given else 5
+    n_rounds = int(given[0]) if given else 3
     with tempfile.TemporaryDirectory() as name:
         environment = os.environ | {"PYTHONPYCACHEPREFIX": str(Path(name, "bytecode"))}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -40,23 +40,20 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
         }
         least: dict[str, float] = {}
         for number in range(1 + n_rounds):
-            secs = {x: _cpu_of(line, environment) for x, line in commands.items()}
-            secs["scrapy crawl, first request"] = _cpu_to_request(
-                Path(name, "crawl"), environment
-            )
+            secs = {x: _cpu_of(words, environment) for x, words in commands.items()}
+            secs["first request"] = _cpu_to_request(Path(name, "crawl"), environment)
             if number:
                 least = {x: min(n, least.get(x, n)) for x, n in secs.items()}
     base = least.pop("import scrapy")
-    print(f"import scrapy: {base:.2f} s")
+    scrapy = f"import scrapy: {base:.2f} s"
     return [
-        Figure(what, secs - base, "s", at_most=_BUDGET_SECS)
-        for what, secs in least.items()
+        line(name, secs - base, f"{secs:.2f} s", scrapy) for name, secs in least.items()
     ]
 
 
-def _cpu_of(line: list[str], environment: dict[str, str]) -> float:
+def _cpu_of(words: list[str], environment: dict[str, str]) -> float:
     process = subprocess.Popen(
-        [sys.executable, *line],
+        [sys.executable, *words],
         cwd=_PROJECT,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -65,7 +62,7 @@ def _cpu_of(line: list[str], environment: dict[str, str]) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"{line} exited with {process.returncode}")
+        raise RuntimeError(f"{words} exited with {process.returncode}")
     return usage.ru_utime + usage.ru_stime
 
 

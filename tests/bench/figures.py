@@ -27,6 +27,8 @@ class Figure:
         unit: of it, e.g. "x bare loop", "MB".
         at_most: its budget, if it must not be greater.
         at_least: its budget, if it must not be less.
+        measured: the quantity behind a ratio, with its unit, or empty.
+        yardstick: the same of the reference, or empty.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Figure:
     unit: str
     at_most: float | None = None
     at_least: float | None = None
+    measured: str = ""
+    yardstick: str = ""
 
     @property
     def is_met(self) -> bool:
@@ -42,16 +46,26 @@ class Figure:
             return False
         return self.at_least is None or self.value >= self.at_least
 
-    def __str__(self) -> str:
-        budget = ""
+    @property
+    def budget(self) -> str:
+        """The budget in words; empty if there is none."""
         if self.at_most is not None:
-            budget = f"at most {_text(self.at_most)}"
-        elif self.at_least is not None:
-            budget = f"at least {_text(self.at_least)}"
+            return f"at most {_text(self.at_most)}"
+        return f"at least {_text(self.at_least)}" if self.at_least is not None else ""
+
+    def __str__(self) -> str:
         verdict = "" if self.is_met else "MISSED"
         return (
-            f"{self.name:44}{_text(self.value):>10} {self.unit:16} {budget:18}{verdict}"
+            f"{self.name:44}{_text(self.value):>10} {self.unit:24} "
+            f"{self.budget:18}{verdict}"
         ).rstrip()
+
+    def row(self) -> str:
+        """Return the figure as a row of a table in Markdown."""
+        value = f"{_text(self.value)} {self.unit}".strip()
+        verdict = self.budget if self.is_met else f"{self.budget}: **missed**"
+        cells = self.name, self.measured, self.yardstick, value, verdict
+        return f"| {' | '.join(cells)} |"
 
 
 def figures_of(name: str) -> list[Figure]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import redis
+
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
+from rdfcrawl.dataweb.process import NETWORK
+from tests.support.processes import children, peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +70,105 @@ def run_measured(
         usage.ru_maxrss / 1024,
         process.returncode,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlCost:
+    """Cost of a crawl.
+
+    Attributes:
+        n_documents: that it fetched.
+        wall_secs: from its start to its end, start-up included.
+        cpu_secs: user and system time of its processes, Redis included.
+        redis_secs: of these, the Redis server.
+        worker_mb: peak memory of a worker.
+        child_mb: of the largest child process of it; 0 if there was none.
+    """
+
+    n_documents: int
+    wall_secs: float
+    cpu_secs: float
+    redis_secs: float
+    worker_mb: float
+    child_mb: float
+
+    @property
+    def cpu_ms(self) -> float:
+        """Milliseconds of CPU per document."""
+        return self.cpu_secs / self.n_documents * 1000
+
+    @property
+    def redis_us(self) -> float:
+        """Microseconds of CPU of Redis per document."""
+        return self.redis_secs / self.n_documents * 1e6
+
+
+def crawl(
+    folder: Path, seeds: Path, *words: str, n_workers: int = 1, exit_code: int = 0
+) -> CrawlCost:
+    """Crawl Linked Data without delay, into a new folder `crawl` in this one.
+
+    Args:
+        folder: of the benchmark.
+        seeds: file of them.
+        words: further ones of the command.
+        n_workers: of the crawl.
+        exit_code: wanted; 1 if the crawl is stopped before its end.
+
+    Raises:
+        RuntimeError: it fetched nothing, or ended otherwise.
+    """
+    root = folder / "crawl"
+    shutil.rmtree(root, ignore_errors=True)
+    command = ["crawl"] if n_workers == 1 else ["workers", f"-n{n_workers}"]
+    line = [
+        *(sys.executable, "-m", "scrapy", *command, "linkeddata"),
+        *("-a", f"seeds=@{seeds}"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=64"),
+        *("-s", f"CRAWL_DIR={root}", "-s", "PROGRESS=off"),
+        # Else a small crawl is read again when it has ended, and a large one is not.
+        *("-s", "DESCRIBE=off"),
+        *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
+        *words,
+    ]
+    watch = _Watch(root / "linkeddata" / "frontier" / "redis.sock")
+    usage = run_measured(line, watch.look)
+    n_documents = count_lines(root / "linkeddata" / "provenance", "'ns/prov#Activity>'")
+    if usage.exit_code != exit_code or not n_documents:
+        raise RuntimeError(f"a crawl of {n_documents} documents: {usage}")
+    return CrawlCost(
+        n_documents,
+        usage.wall_secs,
+        usage.cpu_secs + watch.redis_secs,
+        watch.redis_secs,
+        watch.worker_bytes / 1e6,
+        watch.child_bytes / 1e6,
+    )
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Peaks of a crawl that runs: `wait4` counts the memory of the parent, too."""
+
+    socket: Path
+    redis_secs: float = 0.0
+    worker_bytes: int = 0
+    child_bytes: int = 0
+
+    def look(self, pid: int) -> None:
+        self.redis_secs = max(self.redis_secs, redis_cpu_secs(self.socket))
+        self.worker_bytes = max(self.worker_bytes, peak_bytes(pid))
+        self.child_bytes = max([self.child_bytes, *map(peak_bytes, children(pid))])
+
+
+def redis_cpu_secs(socket: Path) -> float:
+    """Return the CPU of an embedded Redis; 0 if there is none."""
+    try:
+        with redis.Redis(unix_socket_path=str(socket)) as client:
+            info = client.info("cpu")
+    except redis.RedisError:
+        return 0.0
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 def crawled_web(n_nodes: int) -> WebConfig:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.bench.figures import Figure, judge
@@ -20,7 +22,7 @@ from tests.bench.figures import Figure, judge
     ],
 )
 def test_a_figure_is_judged_by_its_budget(
-    value: float, budget: dict[str, float], *, is_met: bool
+    value: float, budget: dict[str, Any], *, is_met: bool
 ) -> None:
     """If a figure is worse than its budget, or no number at all, it is missed."""
     assert Figure("crawl", value, "x bare loop", **budget).is_met is is_met

@@ -103,14 +103,15 @@ class AddressBook:
         IPv4 comes first, as more workers reach it.
         """
         if self._names is None:
-            from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (threads)
+            from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
 
             self._names = NameResolver()
         bare = host.removeprefix("[").removesuffix("]")
         try:
-            addresses = {*await self._names.resolve(bare)}
+            rows = await self._names.resolve(bare)
         except (OSError, UnicodeError):  # no such name, or not a valid one
             return []
+        addresses = {row["host"] for row in rows}
         # If none is allowed, the guard reports it on connecting.
         allowed = set(filter(self._is_allowed, addresses)) or addresses
         return sorted(allowed, key=_rank)

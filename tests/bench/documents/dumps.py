@@ -31,7 +31,6 @@ _A_GRAPH: Final = 50  # resources
 WRITERS: Final[dict[str, Callable[[Iterable[Node]], Iterator[str]]]] = {
     ".nt": write_n_triples,
     ".ttl": write_turtle,
-    ".nq": lambda nodes: write_n_quads(nodes, _graph_of),
     ".rdf": write_rdf_xml,
 }
 
@@ -46,10 +45,24 @@ def descriptions(n: int) -> Iterator[Node]:
     return (resource(rng, f"{BASE}{number}", link) for number in range(n))
 
 
-def write_dump(path: Path, n_resources: int) -> None:
-    """Write a dump in the serialization of its suffix; about 16 statements each."""
+def write_dump(path: Path, n_resources: int, *, graphs: str) -> None:
+    """Write a dump in the serialization of its suffix; about 16 statements each.
+
+    Args:
+        path: ends with `.nq` or a suffix of `WRITERS`.
+        n_resources: described in it.
+        graphs: begin of the names of graphs of N-Quads.
+    """
+
+    def graph_of(iri: str) -> str:
+        return f"{graphs}{int(iri.removeprefix(BASE)) // _A_GRAPH}"
+
+    nodes = descriptions(n_resources)
     with path.open("w", buffering=1 << 20) as file:
-        file.writelines(WRITERS[path.suffix](descriptions(n_resources)))
+        if path.suffix == ".nq":
+            file.writelines(write_n_quads(nodes, graph_of))
+        else:
+            file.writelines(WRITERS[path.suffix](nodes))
 
 
 def pack(plain: Path, suffix: str) -> Path:
@@ -74,7 +87,3 @@ def to_hdt(n_triples: Path) -> Path:
         blocks = iter_line_blocks(source.read, max_line_bytes=2**20, log=FaultLog())
         write_hdt(blocks, out, base=BASE, memory_bytes=256 * 2**20)
     return packed
-
-
-def _graph_of(iri: str) -> str:
-    return f"{BASE}graph/{int(iri.removeprefix(BASE)) // _A_GRAPH}"

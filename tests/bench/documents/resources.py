@@ -119,8 +119,12 @@ def _place(rng: random.Random, link: Callable[[], str]) -> list[tuple[str, Value
 
 def _work(rng: random.Random, link: Callable[[], str]) -> list[tuple[str, Value]]:
     author = Node("", "foaf:Person", (("foaf:name", Literal(text(rng, 2).title())),))
+    authors = (Iri(link()), author, Iri(link()))
+    creators: list[tuple[str, Value]] = [("dct:creator", each) for each in authors]
+    if rng.random() < 0.3:  # their order counts
+        creators = [("dct:creator", authors)]
     return [
-        ("dct:creator", (Iri(link()), author, Iri(link()))),
+        *creators,
         ("dct:issued", _date(rng)),
         ("schema:numberOfPages", Literal(str(rng.randint(8, 900)), datatype="integer")),
         ("schema:isbn", Literal(f"978-{rng.randrange(10**9):09}")),

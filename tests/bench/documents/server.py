@@ -23,15 +23,15 @@ _ROBOTS: Final = b"User-agent: *\nCrawl-delay: 0\nDisallow: /private/\n"
 
 
 @contextmanager
-def served(make: Callable[[int], Documents]) -> Iterator[Documents]:
+def served(make: Callable[[int], Documents], *, port: int = 0) -> Iterator[Documents]:
     """Serve documents in another process while the context is open.
 
     Args:
         make: called with the port, returns URL to media type and body. Hosts are
             addresses of 127.0.0.0/8; each has a robots.txt.
+        port: of all hosts, or 0 for a free one.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = port or free_port()
     listener = socket.create_server(("0.0.0.0", port), backlog=4096)
     documents = make(port)
     answers = {
@@ -47,6 +47,13 @@ def served(make: Callable[[int], Documents]) -> Iterator[Documents]:
     finally:
         process.terminate()
         process.join()
+
+
+def free_port() -> int:
+    """Return a port that nothing listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 def host(number: int, port: int) -> str:

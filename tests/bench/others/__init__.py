@@ -1,0 +1,1 @@
+"""Other programs that read RDF dumps, for comparison where they are installed."""
