@@ -21,6 +21,7 @@ from rdfcrawl.pipelines.facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.extraction.plain import read_plain
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.extraction.options import ExtractOptions
+    from rdfcrawl.rdf.extraction.plain import PlainDocument
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +99,28 @@ class ExtractPipeline:
             url=document.url,
             graph=graph_iri(document.url),
             wants_fingerprint=self._options.wants_facts,
+            outlinks=self._outlinks(follow) if document.is_followed else None,
+        )
+
+    def read_at_once(self, document: Document) -> PlainDocument | None:
+        """Return a document that needs no `DocumentReading`: the usual case."""
+        response, options = document.response, self._options
+        if (
+            response.body is None
+            or response.http_links
+            or options.custom
+            or document.reservations is not NOTHING
+        ):
+            return None
+        follow = self._arguments_of(document).follow
+        return read_plain(
+            response.body,
+            url=document.url,
+            graph=graph_iri(document.url),
+            media_type=response.media_type,
+            charset=response.charset,
+            limits=options.limits,
+            wants_fingerprint=options.wants_facts,
             outlinks=self._outlinks(follow) if document.is_followed else None,
         )
 
@@ -233,20 +257,26 @@ class _Chunks:
             raise StopAsyncIteration
         return chunk
 
-    def _begin(self) -> None:
+    def _begin(self) -> QuadChunk | None:
+        """Begin to read; return the statements of a document that is read at once."""
         self._has_begun = True
-        begun = self._pipeline.begin(self._document)
+        document = self._document
+        if (plain := self._pipeline.read_at_once(document)) is not None:
+            self._result, document.facts = plain.reading, plain.facts
+            return QuadChunk(plain.chunk, plain.n_quads)
+        begun = self._pipeline.begin(document)
         if begun is None:
-            self._result = _http_links(self._document)
-            return
+            self._result = _http_links(document)
+            return None
         self._source, self._job, self._reading = begun
         if self._reading is not None:
             self._inline = iter(self._reading)
+        return None
 
     def _next_here(self) -> QuadChunk | None:
         """Return the next chunk; None if there are no more, or not here."""
-        if not self._has_begun:
-            self._begin()
+        if not self._has_begun and (chunk := self._begin()) is not None:
+            return chunk
         if self._inline is None or (reading := self._reading) is None:
             return None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.formats import Relation
-from rdfcrawl.core.records import DocumentFacts
+from rdfcrawl.core.records import NO_FACTS, DocumentFacts
 from rdfcrawl.rdf import fingerprints
 from rdfcrawl.rdf.html.visible_text import (
     count_images,
@@ -19,6 +19,7 @@ from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself
 if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
     from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
 
 class FactsReading:
@@ -77,7 +78,7 @@ class FactsReading:
             return
         shown = fingerprints.content_hash(self._body) if self._body else ""
         page = self._page
-        canonical = (page.canonical if page else "") or _canonical_in(outcome)
+        canonical = (page.canonical if page else "") or canonical_in(outcome)
         if page is not None:
             outcome.facts = page._replace(content_hash=shown, canonical=canonical)
         elif self._chunks:
@@ -88,39 +89,47 @@ class FactsReading:
             outcome.facts = DocumentFacts(shown, canonical=canonical)
 
 
-def set_facts_of_lines(
-    outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: list[bytes]
-) -> None:
-    """Set the facts of a document whose statements are in memory (the usual case).
+def facts_of_lines(
+    lines: list[bytes],
+    body: bytes,
+    *,
+    url: str,
+    graph: str,
+    wants_fingerprint: bool,
+    outlinks: OutlinkOptions | None,
+) -> tuple[DocumentFacts, bytes, set[bytes] | None]:
+    """Return the facts of a document whose statements are in memory (the usual case).
 
     Args:
-        outcome: receives the facts.
-        job: selects the facts.
-        body: of the document.
         lines: all of its statements as N-Triples, without line feeds, all in its own
             graph.
+        body: of the document.
+        url: of the document.
+        graph: of its statements.
+        wants_fingerprint: otherwise, there are no facts.
+        outlinks: options of the log of links, if it is wanted.
+
+    Returns:
+        The facts, and the links as `Outlinks.end` returns them.
     """
-    normal = None
-    if job.wants_fingerprint:
-        normal = fingerprints.normal_statements(lines, job.graph or job.url)
-        outcome.facts = DocumentFacts(
-            fingerprints.content_hash(body),
-            *fingerprints.fingerprint_normal(normal),
-            _canonical_in(outcome),
+    facts, normal = NO_FACTS, None
+    if wants_fingerprint:
+        normal = fingerprints.normal_statements(lines, graph)
+        facts = DocumentFacts(
+            fingerprints.content_hash(body), *fingerprints.fingerprint_normal(normal)
         )
-    if (options := job.outlinks) is None:
-        return
+    if outlinks is None:
+        return facts, b"", None
     if normal is not None and normal.is_about_itself:
-        found = links_about_itself(options, job.url, normal)
+        found = links_about_itself(outlinks, url, normal)
         if found is not None:
-            outcome.outlinks, outcome.targets = found
-            return
-    outlinks = Outlinks(options, job.url)
-    outlinks.add(b"\n".join(lines) + b"\n")
-    outcome.outlinks, outcome.targets = outlinks.end()
+            return facts, *found
+    of_lines = Outlinks(outlinks, url)
+    of_lines.add(b"\n".join(lines) + b"\n")
+    return facts, *of_lines.end()
 
 
-def _canonical_in(outcome: ExtractOutcome) -> str:
+def canonical_in(outcome: ExtractOutcome) -> str:
     """Return the canonical URL declared by a header `Link` or a page."""
     if not outcome.links:  # the usual case
         return ""

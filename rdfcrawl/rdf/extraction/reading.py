@@ -21,13 +21,18 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.checking import canonical_lines, iter_checked
+from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
-from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
+from rdfcrawl.rdf.extraction.facts import (
+    FactsReading,
+    canonical_in,
+    facts_of_lines,
+)
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
-from rdfcrawl.rdf.graphs import GraphRule, check_iri
+from rdfcrawl.rdf.extraction.plain import plain_lines
+from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.html.extractors import SLOW, scan
-from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
+from rdfcrawl.rdf.output import QuadLines, QuadOutput, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, is_blank
 
 if TYPE_CHECKING:
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.documents import PackedDocument
 
 MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
-_SMALL_BYTES: Final = 16 * 1024  # below, the overhead of reading matters
 
 
 class DocumentReading:
@@ -131,7 +135,7 @@ class DocumentReading:
                 self._log.note(Reason.EMPTY)
             elif self._is_closed():
                 pass
-            elif (lines := self._ready_lines()) is not None:
+            elif (lines := self._plain_lines()) is not None:
                 yield from quad_chunks(lines)
             else:
                 yield from self._observed_chunks()
@@ -143,11 +147,26 @@ class DocumentReading:
             self._note_exception(error, str(self._decision.packing or "reading"))
         job, body = self._job, self._source.data
         if self._wants_facts and body and self._lines:
-            set_facts_of_lines(outcome, job, body, self._lines)
+            self._set_facts(body)
         elif self._wants_facts:
             (self._facts or FactsReading(job, body)).end(outcome)
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
+
+    def _set_facts(self, body: bytes) -> None:
+        """Set the facts of a document whose statements are in memory."""
+        job, outcome = self._job, self.outcome
+        facts, outcome.outlinks, outcome.targets = facts_of_lines(
+            self._lines,
+            body,
+            url=job.url,
+            graph=job.graph or job.url,
+            wants_fingerprint=job.wants_fingerprint,
+            outlinks=job.outlinks,
+        )
+        if job.wants_fingerprint and (canonical := canonical_in(outcome)):
+            facts = facts._replace(canonical=canonical)
+        outcome.facts = facts
 
     def _observed_chunks(self) -> Iterator[QuadLines]:
         job = self._job
@@ -177,43 +196,24 @@ class DocumentReading:
             return False
         return not self._is_page(self._source, self._decision)
 
-    def _ready_lines(self) -> bytes | None:
-        """Return the statements of a small canonical document, else None.
-
-        The lines only need labels and a graph, which takes `DocumentParser` and
-        `QuadOutput` three times as long. Most Linked Data documents are of this kind.
-        """
-        job, data, document_format = self._job, self._source.data, self._decision.format
-        limits = job.limits
-        if (
-            data is None
-            or document_format is None
-            or self._decision.refuted  # which is noted
-            or job.graph is None
-            or len(data) > min(_SMALL_BYTES, limits.literal_bytes)
-        ):
+    def _plain_lines(self) -> bytes | None:
+        """Return the statements of a small document of canonical lines, else None."""
+        job, decision = self._job, self._decision
+        is_refuted = decision.refuted  # which is noted
+        if decision.format is None or is_refuted or job.graph is None:
             return None
-        found = canonical_lines(
-            data, document_format, charset=job.charset, limits=limits
+        found = plain_lines(
+            self._source.data,
+            decision.format,
+            graph=job.graph,
+            key=job.key or job.url,
+            charset=job.charset,
+            limits=job.limits,
         )
         if found is None:
             return None
-        lines, has_graphs = found
-        if has_graphs:
-            return None
-        if b"_" in lines and b"_:" in lines:  # one byte is found much faster than two
-            lines = BlankNodes(job.key or job.url).relabel(lines)
-        # A line contains no other line feed.
-        split = lines.split(b"\n")
-        statements = [line[:-1] for line in split]
-        placed = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
-        n_quads = len(statements) - 1
-        if n_quads > limits.n_quads:
-            return None
-        self.outcome.n_quads = n_quads
-        split.pop()  # after the last line feed
-        self._lines = split
-        return placed
+        self._lines, self.outcome.n_quads = found.lines, len(found.lines)
+        return found.placed
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
