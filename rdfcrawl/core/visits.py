@@ -248,7 +248,10 @@ class Visit:
     def index(self, document: Document) -> int:
         """Return the index of the record of a document in the batch."""
         record = document.record
-        return next(i for i, each in enumerate(self.records) if each is record)
+        for index, each in enumerate(self.records):
+            if each is record:  # equal ones may be in the batch
+                return index
+        raise ValueError(f"not of this visit: {document!r}")
 
 
 # Sent and awaited before visits are acknowledged: handlers make everything durable that

@@ -35,6 +35,16 @@ _MOST_HOSTS: Final = 10_000
 _NO_ANSWER_SECS: Final = 0.5
 
 
+def has_receivers(crawler: Crawler, signal: object) -> bool:
+    """Return whether a signal of a crawler has any receivers."""
+    anyone = dispatcher.Any
+    for sender in (crawler, anyone):
+        receivers = dispatcher.connections.get(id(sender))
+        if receivers and (signal in receivers or anyone in receivers):
+            return True
+    return False
+
+
 class SparingSignals:
     """The signals of a crawler; those without receivers are not sent."""
 
@@ -49,12 +59,9 @@ class SparingSignals:
         self, signal: Any, **named: Any
     ) -> list[tuple[Any, Any]]:
         """See `SignalManager.send_catch_log_async`."""
-        anyone = dispatcher.Any
-        for sender in (self._crawler, anyone):
-            receivers = dispatcher.connections.get(id(sender))
-            if receivers and (signal in receivers or anyone in receivers):
-                return await self._signals.send_catch_log_async(signal, **named)
-        return []
+        if not has_receivers(self._crawler, signal):
+            return []
+        return await self._signals.send_catch_log_async(signal, **named)
 
 
 class EngineView:

@@ -85,7 +85,7 @@ class ExtractPipeline:
         if not isinstance(item, Document):
             return pass_through(item)
         if item.chunks is None and not item.is_read:
-            item.chunks = _Chunks(self, item)
+            item.chunks = _Chunks(self, item, self._plain(item))
         elif item.chunks is not None and item.record.kind not in _LISTS:
             job = self._job_of_harvested(item)
             if job.wants_fingerprint or job.outlinks is not None:
@@ -102,8 +102,8 @@ class ExtractPipeline:
             outlinks=self._outlinks(follow) if document.is_followed else None,
         )
 
-    def read_at_once(self, document: Document) -> PlainDocument | None:
-        """Return a document that needs no `DocumentReading`: the usual case."""
+    def _plain(self, document: Document) -> PlainDocument | None:
+        """Read a document that needs no `DocumentReading`: the usual case."""
         response, options = document.response, self._options
         if (
             response.body is None
@@ -220,13 +220,22 @@ _Begun = tuple["bytes | Path", ReadingJob, "DocumentReading | None"]
 
 
 class _Chunks:
-    """The chunks of a document: first those read here, then those of a child."""
+    """The chunks of a document: first those read here, then those of a child.
+
+    A plain document is read already; it has one chunk.
+    """
 
     __slots__ = ("_child", "_document", "_has_begun", "_inline", "_job", "_of_site",
-                 "_pipeline", "_reading", "_result", "_source", "_taken")  # fmt: skip
+                 "_pipeline", "_plain", "_reading", "_result", "_source",
+                 "_taken")  # fmt: skip
 
-    def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
-        self._pipeline, self._document = pipeline, document
+    def __init__(
+        self,
+        pipeline: ExtractPipeline,
+        document: Document,
+        plain: PlainDocument | None,
+    ) -> None:
+        self._pipeline, self._document, self._plain = pipeline, document, plain
         self._source: bytes | Path | None = None  # None: everything is read
         self._job: ReadingJob  # with the source
         self._has_begun = False
@@ -257,26 +266,22 @@ class _Chunks:
             raise StopAsyncIteration
         return chunk
 
-    def _begin(self) -> QuadChunk | None:
-        """Begin to read; return the statements of a document that is read at once."""
+    def _begin(self) -> None:
         self._has_begun = True
-        document = self._document
-        if (plain := self._pipeline.read_at_once(document)) is not None:
-            self._result, document.facts = plain.reading, plain.facts
-            return QuadChunk(plain.chunk, plain.n_quads)
-        begun = self._pipeline.begin(document)
+        begun = self._pipeline.begin(self._document)
         if begun is None:
-            self._result = _http_links(document)
-            return None
+            self._result = _http_links(self._document)
+            return
         self._source, self._job, self._reading = begun
         if self._reading is not None:
             self._inline = iter(self._reading)
-        return None
 
     def _next_here(self) -> QuadChunk | None:
         """Return the next chunk; None if there are no more, or not here."""
-        if not self._has_begun and (chunk := self._begin()) is not None:
-            return chunk
+        if self._plain is not None:
+            return self._next_of_plain(self._plain)
+        if not self._has_begun:
+            self._begin()
         if self._inline is None or (reading := self._reading) is None:
             return None
         try:
@@ -292,6 +297,14 @@ class _Chunks:
             self._job = self._job.rest(reading.outcome)
         else:
             self._source = None
+        return None
+
+    def _next_of_plain(self, plain: PlainDocument) -> QuadChunk | None:
+        if not self._has_begun:
+            self._has_begun = True
+            return QuadChunk(plain.chunk, plain.n_quads)
+        self._plain = None
+        self._result, self._document.facts = plain.reading, plain.facts
         return None
 
     async def _next_of_child(self, source: bytes | Path) -> QuadChunk | None:
@@ -354,7 +367,8 @@ class _Chunks:
 
     async def aclose(self) -> None:
         """Discard the rest; a child that reads the document ends."""
-        self._has_begun, self._source, self._inline = True, None, None
+        self._has_begun, self._plain = True, None
+        self._source, self._inline = None, None
         child, self._child = self._child, None
         if child is not None:
             await child.close()

@@ -23,6 +23,7 @@ from rdfcrawl.stores.log.results import (
 from rdfcrawl.stores.nquads import recover
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 from rdfcrawl.uri import PolitenessKey
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ class ResultLog:
         self._hosts = QuadSegments(root / HOSTS, worker, limits, form="txt")
         self._seed_results: dict[tuple[str, int], SeedResult] = {}
         self._captured: Counter[str] = Counter()  # statements by URL of an archive
-        # documents and statements by host and result
+        # documents and statements by origin and result
         self._sums: defaultdict[tuple[str, str], list[int]] = defaultdict(
             lambda: [0, 0]
         )
@@ -64,7 +65,8 @@ class ResultLog:
         url = document.url if is_capture else record.url
         if "://" in url:  # else it is a line of a file of seeds
             result = str(document.status or _reason(document) or status.lower())
-            sums = self._sums[_name_of(url), result]
+            origin = origin_of(url)
+            sums = self._sums[origin, result]
             # Several documents in one response are one request.
             is_request = document.response.requested or not document.status
             sums[0] += bool(is_request or is_capture)
@@ -114,7 +116,13 @@ class ResultLog:
         if seeds:
             self._seeds.write_document(b"".join(map(seed_line, seeds.values())))
         if self._sums:
-            lines = [host_line(*key, *sums) for key, sums in self._sums.items()]
+            by_host: defaultdict[tuple[str, str], list[int]]
+            by_host = defaultdict(lambda: [0, 0])
+            for (origin, result), (n_documents, n_statements) in self._sums.items():
+                sums = by_host[_name_of(origin), result]
+                sums[0] += n_documents
+                sums[1] += n_statements
+            lines = [host_line(*key, *sums) for key, sums in by_host.items()]
             self._sums.clear()
             self._hosts.write_document(b"".join(lines))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, cast
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
 from rdfcrawl.core.content import head_of
@@ -25,13 +27,14 @@ from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
+from rdfcrawl.frontier.engine import has_receivers
 from rdfcrawl.frontier.queue.bands import note_outcome
 from rdfcrawl.frontier.queue.queued_records import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
-from rdfcrawl.pipelines.items import HarvestingSpider, closing
+from rdfcrawl.pipelines.items import DocumentPipelines, HarvestingSpider, closing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -87,7 +90,7 @@ logger = logging.getLogger(__name__)
 
 
 class VisitProcessor:
-    """Processes visits, one document after the other.
+    """Processes visits: documents pass the pipelines in batches, or one by one.
 
     A document passes the spider middlewares if the project has any. `parse` calls the
     spider's `parse_document`, if it overrides it.
@@ -122,29 +125,95 @@ class VisitProcessor:
         """Process the documents of a visit; those that fail stay in it."""
         n_failed = 0
         while len(visit.documents) > n_failed:  # the remaining ones were not processed
-            document = visit.current = visit.documents[n_failed]
-            if document.record.lost and document.response.path is None:
-                # Files are read by a child process, which cannot kill the worker.
-                await self._session.worker.begin(visit, "read")
-            try:
-                if 200 <= document.status < 300:
-                    self._set_reservations(document, visit)
-                await self._process(document, visit, response)
-                _keep_for_retry(document, visit, visit.index(document))
-                if visit.is_scheduled:
-                    note_outcome(visit, visit.index(document), document)
-                if (wanted := self._session.ingests.wanted) is not None:
-                    await wanted.note(document)
-            except CrawlGone:  # reported when the crawl stops
-                n_failed += 1
-            except Exception as error:  # e.g. an error of a harvester
-                self._failed(document, visit, error)
-                n_failed += 1
+            waiting = visit.documents[n_failed:]
+            batch = self._batch_of(waiting)
+            if batch:
+                await self._pass_batch(batch, visit, response)
+            for document in batch or waiting[:1]:
+                has_passed = bool(batch)
+                if await self._end(document, visit, response, has_passed=has_passed):
+                    del visit.documents[n_failed]
+                else:
+                    n_failed += 1
+
+    def _batch_of(self, documents: Sequence[Document]) -> list[Document]:
+        """Return the first documents that may pass the pipelines as a batch.
+
+        Spiders, middlewares, pipelines and receivers of users get each one singly.
+        """
+        if not self._takes_batches or has_receivers(
+            self._crawler, signals.item_scraped
+        ):
+            return []
+        return list(takewhile(self._is_ordinary, documents))
+
+    @cached_property
+    def _takes_batches(self) -> bool:
+        """Whether nothing of users needs documents singly, except receivers."""
+        pipelines: object = self._crawler.engine.scraper.itemproc
+        is_ours = isinstance(pipelines, DocumentPipelines) and pipelines.takes_batches
+        return is_ours and not self._has_middlewares and self._parse is None
+
+    def _is_ordinary(self, document: Document) -> bool:
+        """Return whether a document passes the pipelines as it is."""
+        record = document.record
+        if not record.kind.is_of_url or record.lost:
+            return False
+        return document.media_type not in self._spider.harvesters.media_types
+
+    async def _pass_batch(
+        self, batch: Sequence[Document], visit: Visit, response: Response
+    ) -> None:
+        """Send documents through the pipelines; report those that fail as Scrapy."""
+        spider: Any = self._crawler.spider
+        pipelines = cast("DocumentPipelines", self._crawler.engine.scraper.itemproc)
+        prepare = partial(self._apply_headers, visit=visit)
+        for document, error in await pipelines.process_batch(batch, prepare):
+            formatter: Any = self._crawler.logformatter
+            line = formatter.item_error(document, error, response, spider)
+            more = {"spider": spider, "item": document}
+            logger.log(*logformatter_adapter(line), extra=more, exc_info=error)
+            await self._crawler.signals.send_catch_log_async(
+                signals.item_error,
+                item=document,
+                response=response,
+                spider=spider,
+                failure=Failure(error),  # type: ignore[no-untyped-call]
+            )
+
+    async def _end(
+        self, document: Document, visit: Visit, response: Response, *, has_passed: bool
+    ) -> bool:
+        """Process a document, unless it has passed the pipelines, and account for it.
+
+        Returns:
+            False if it failed.
+        """
+        visit.current = document
+        if document.record.lost and document.response.path is None:
+            # Files are read by a child process, which cannot kill the worker.
+            await self._session.worker.begin(visit, "read")
+        try:
+            if has_passed:
+                await self._withdraw_from(document, response)
             else:
-                del visit.documents[n_failed]
-            finally:
-                visit.current = None
-                self._release(document, visit)
+                self._apply_headers(document, visit)
+                await self._process(document, visit, response)
+            index = visit.index(document)
+            _keep_for_retry(document, visit, index)
+            if visit.is_scheduled:
+                note_outcome(visit, index, document)
+            if (wanted := self._session.ingests.wanted) is not None:
+                await wanted.note(document)
+        except CrawlGone:  # reported when the crawl stops
+            return False
+        except Exception as error:  # e.g. an error of a harvester
+            self._failed(document, visit, error)
+            return False
+        finally:
+            visit.current = None
+            self._release(document, visit)
+        return True
 
     def release(self, visit: Visit) -> None:
         """Free the bodies of documents that were not processed."""
@@ -184,15 +253,19 @@ class VisitProcessor:
 
     async def _withdraw_from(self, document: Document, response: Response) -> None:
         """Delete the documents that a processed document has withdrawn."""
+        if not document.withdrawn:  # the usual case
+            return
         for url in dict.fromkeys(document.withdrawn):
             await self._to_pipelines(document.withdrawal(url), response)
 
-    def _set_reservations(self, document: Document, visit: Visit) -> None:
+    def _apply_headers(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.
 
         Those of the response override those of the site. The file of the site is
         requested later, if the document turns out to need it.
         """
+        if not 200 <= document.status < 300:
+            return
         robots, tdm = self._services.robots, self._services.tdm
         found = stated = self._stated(document)
         if robots is not None and robots.has_reservations:

@@ -165,7 +165,8 @@ class Watchful:
         return pipeline
 
     def process_item(self, item: object) -> object:
-        """Drop a document."""
+        """Say so, and drop a document."""
+        print("LEAVES")
         if isinstance(item, Document) and item.url.endswith("/private"):
             raise DropItem(f"not wanted:\n{item}")
         return item
@@ -177,6 +178,15 @@ class Watchful:
     def close_spider(self) -> None:
         """Say so."""
         print("CLOSED")
+
+
+class Entrance:
+    """A pipeline that records its calls."""
+
+    def process_item(self, item: object) -> object:
+        """Say so."""
+        print("ENTERS")
+        return item
 
 
 class ReturnsNothing:
@@ -233,7 +243,7 @@ def results(
         "dropped": crawl(
             "linkeddata",
             f"-aseeds={site.url('/a')},{site.url('/private')}",
-            ITEM_PIPELINES=pipelines(Watchful=950),
+            ITEM_PIPELINES=pipelines(Entrance=250, Watchful=950),
         ),
         "nothing": crawl(
             "linkeddata", seed, ITEM_PIPELINES=pipelines(ReturnsNothing=350)
@@ -366,6 +376,17 @@ def test_stores_are_not_flushed_after_they_are_closed(
     ]
     assert order[-2:] == ["FLUSHED", "CLOSED"]
     assert order.count("CLOSED") == 1
+
+
+def test_pipelines_of_users_get_documents_one_by_one(
+    results: dict[str, CrawlResult],
+) -> None:
+    """If a pipeline is a user's, then a document passes all before the next begins."""
+    words = results["dropped"].stderr.split()
+    order = [word for word in words if word in ("ENTERS", "LEAVES")]
+    n_documents = order.count("ENTERS")
+    assert n_documents > 1
+    assert order == ["ENTERS", "LEAVES"] * n_documents
 
 
 def test_pipeline_that_returns_nothing_is_no_silent_loss(
