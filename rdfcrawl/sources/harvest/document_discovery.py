@@ -101,9 +101,9 @@ class DocumentDiscovery:
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
             if not may_be_page and document.reading.format is not HTML:
                 # On an HTML page, it is an ordinary link.
-                links = document.links  # usually none
-                may_be_page = bool(links) and any(
-                    each.relation is Relation.NEXT for each in links
+                links, listed = document.reading.links, document.listed_links
+                may_be_page = bool(links or listed) and any(  # few have any
+                    x.relation is Relation.NEXT for x in (*links, *listed)
                 )
             if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
