@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.extraction.options import ExtractOptions
-    from rdfcrawl.rdf.extraction.plain import PlainDocument
+    from rdfcrawl.rdf.extraction.plain import PlainReading
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class ExtractPipeline:
             outlinks=self._outlinks(follow) if document.is_followed else None,
         )
 
-    def _plain(self, document: Document) -> PlainDocument | None:
+    def _plain(self, document: Document) -> PlainReading | None:
         """Read a document that needs no `DocumentReading`: the usual case."""
         response, options = document.response, self._options
         if (
@@ -233,7 +233,7 @@ class _Chunks:
         self,
         pipeline: ExtractPipeline,
         document: Document,
-        plain: PlainDocument | None,
+        plain: PlainReading | None,
     ) -> None:
         self._pipeline, self._document, self._plain = pipeline, document, plain
         self._source: bytes | Path | None = None  # None: everything is read
@@ -299,7 +299,7 @@ class _Chunks:
             self._source = None
         return None
 
-    def _next_of_plain(self, plain: PlainDocument) -> QuadChunk | None:
+    def _next_of_plain(self, plain: PlainReading) -> QuadChunk | None:
         if not self._has_begun:
             self._has_begun = True
             return QuadChunk(plain.chunk, plain.n_quads)

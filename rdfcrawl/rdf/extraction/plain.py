@@ -35,7 +35,7 @@ class PlainLines(NamedTuple):
     lines: list[bytes]
 
 
-class PlainDocument(NamedTuple):
+class PlainReading(NamedTuple):
     """A document that was read at once.
 
     Attributes:
@@ -96,7 +96,7 @@ def read_plain(
     limits: ParseLimits,
     wants_fingerprint: bool,
     outlinks: OutlinkOptions | None,
-) -> PlainDocument | None:
+) -> PlainReading | None:
     """Return a small document of canonical lines in its declared format.
 
     Such lines confirm the declared format, as in `sniffing.decide`. The arguments are
@@ -127,4 +127,4 @@ def read_plain(
     reading = ReadResult(
         declared, "content-type", outlinks=lines_of_links, targets=targets
     )
-    return PlainDocument(found.placed, len(found.lines), reading, facts)
+    return PlainReading(found.placed, len(found.lines), reading, facts)
