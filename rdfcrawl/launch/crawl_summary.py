@@ -110,7 +110,7 @@ def _rows(end: RunEnd, results: ResultSummary) -> dict[str, str]:
         "missing": "; ".join(end.lost_logs),
         "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
-        "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
+        "provenance": f"{_shown(paths.provenance)}/*.jsonl.gz",
         "hint": HINT if end.lost_logs else _hint(end, results.why_empty or LOOK),
     }
     return {name: text for name, text in rows.items() if text}

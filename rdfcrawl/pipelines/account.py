@@ -1,7 +1,7 @@
 """Step four: write the provenance of a document, and count.
 
 Documents with the content of an earlier one of the crawl are found in one round trip at
-each flush; the statements about them follow their activities in the provenance.
+each flush; they follow their activities in the provenance.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Final, Self, get_args
 
 from redis.exceptions import RedisError
 
@@ -25,18 +25,17 @@ from rdfcrawl.frontier.queue.worker_reports import (
 )
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.logs import SegmentPipeline
-from rdfcrawl.pipelines.provenance import (
-    Status,
-    WorkerAgent,
-    describe,
-    describe_worker,
-    identity,
-    same_content,
-    status_of,
-)
+from rdfcrawl.pipelines.provenance import activity_of
 from rdfcrawl.pipelines.results import ResultLog
 from rdfcrawl.rdf.fingerprints import content_hash
 from rdfcrawl.stores.crawl_folder import KeptTime
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, encode_block
+from rdfcrawl.stores.provenance.records import (
+    Activity,
+    SameContent,
+    Status,
+    WorkerAgent,
+)
 from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
 }
 _MAX_LOGGED: Final = 5  # seeds; the statistics count all
+_BLOCK_ACTIVITIES: Final = 1000
+_BLOCK_PARTS: Final = 2000  # faults, members and URLs of redirects
 
 
 class AccountPipeline(SegmentPipeline):
@@ -63,13 +64,19 @@ class AccountPipeline(SegmentPipeline):
 
     def __init__(self, spider: HarvestingSpider, stats: StatsCollector) -> None:
         options = spider.options.crawl
-        super().__init__(options.paths.provenance, options.stores.segments, stats)
+        limits = options.stores.segments
+        super().__init__(options.paths.provenance, limits, stats, "jsonl")
         self._worker = WorkerAgent(options.worker, options.crawl_id)
         self._spider = spider
         self._same = SameContents(self._first_urls, spider.options.same_contents)
         self._n_refused = 0
         self._time: KeptTime | None = None  # until the crawl is joined
         self._results: ResultLog
+        # of the block that is not written yet
+        self._activities: list[Activity] = []
+        self._same_found: list[SameContent] = []
+        self._n_parts = 0
+        self._is_first = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -77,14 +84,13 @@ class AccountPipeline(SegmentPipeline):
         return cls(harvesting_spider(crawler), crawler.stats).connected(crawler)
 
     def open_spider(self) -> None:
-        """Open the segments of provenance and describe this worker."""
+        """Open the segments of provenance."""
         session = self._spider.joined()
         self._time = KeptTime(session.options.paths.root)
         self._time.resume()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
         self.open(self._worker.name)
-        self.write_document(describe_worker(self._worker))
         crawl = self._spider.options.crawl
         self._results = ResultLog(
             crawl.paths.results, self._worker.name, crawl.stores.segments
@@ -114,17 +120,51 @@ class AccountPipeline(SegmentPipeline):
     def note(self, document: Document) -> None:
         """Account for a document, which may not be an item."""
         withhold(document)
-        quads = describe(document, self._worker)
-        self.write_document(quads)
+        activity = activity_of(document, self._worker)
+        self._add(activity)
         if document.facts is not NO_FACTS:
-            self._same.note(document, quads)
-        status = status_of(document)
-        self._results.note(document, status)
-        self._count(document, status)
+            self._same.note(document)
+        self._results.note(document, activity.status)
+        self._count(document, activity.status)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1
         if document.reservations is not NOTHING:
             self._count_reservations(document.reservations)
+
+    def _add(self, activity: Activity) -> None:
+        """Add an activity to the block.
+
+        Raises:
+            StoreFault: the disk refused earlier ones; this one was not added either.
+        """
+        is_full = len(self._activities) >= _BLOCK_ACTIVITIES
+        if is_full or self._n_parts >= _BLOCK_PARTS:
+            self._write_block()
+        self._activities.append(activity)
+        if activity.n_faults or activity.n_members or activity.requested:
+            self._n_parts += len(activity.faults) + len(activity.members)
+            self._n_parts += len(activity.requested)
+
+    def _write_block(self) -> None:
+        """Write the activities since the last block.
+
+        Raises:
+            StoreFault: the disk refused earlier ones; these are still here.
+        """
+        if self._activities or self._same_found or self._is_first:
+            block = ActivityBlock(
+                self._worker,
+                self._activities,
+                self._same_found,
+                is_first=self._is_first,
+            )
+            self.write_document(encode_block(block))
+        self._activities, self._same_found = [], []
+        self._n_parts, self._is_first = 0, False
+
+    def _report(self) -> None:
+        super()._report()
+        self._write_block()
 
     async def _first_urls(
         self, contents: Sequence[FetchedContent], most: int
@@ -133,9 +173,8 @@ class AccountPipeline(SegmentPipeline):
 
     async def _log_same_contents(self) -> None:
         found = await self._same.compare()
-        if found.n_documents:
-            self.write_document(found.quads)
-            self._counts["document/same_content"] += found.n_documents
+        self._same_found += found
+        self._counts["document/same_content"] += len(found)
 
     async def _sync(self) -> None:
         await self._results.flush()
@@ -260,59 +299,39 @@ class SameContents:
     def __init__(self, first_urls: FirstUrls, most: int) -> None:
         self._first_urls = first_urls
         self._most = most
-        # content, requested URL, start, and activity
-        self._waiting: list[tuple[FetchedContent, str, int, str]] = []
+        # content, requested URL, and start
+        self._waiting: list[tuple[FetchedContent, str, int]] = []
 
-    def note(self, document: Document, quads: bytes) -> None:
-        """Queue a document for comparison, if its content is comparable.
-
-        Args:
-            document: fetched document.
-            quads: that describe it, beginning with the activity.
-        """
+    def note(self, document: Document) -> None:
+        """Queue a document for comparison, if its content is comparable."""
         if self._most and (content := compared_hash(document)):
-            fetched = content, document.url
-            activity = quads[1 : quads.index(b">")].decode()
             url, started_ms = document.record.url, document.response.started_ms
-            self._waiting.append((fetched, url, started_ms, activity))
+            self._waiting.append(((content, document.url), url, started_ms))
 
-    async def compare(self) -> SameStatements:
-        """Return the statements about all documents noted since the last call.
+    async def compare(self) -> list[SameContent]:
+        """Return the documents noted since the last call with an earlier content.
 
         If Redis is full or unreachable, there are none.
         """
         waiting, self._waiting = self._waiting, []
         if not waiting:
-            return SameStatements(b"", 0)
+            return []
         contents = [fetched for fetched, *_ in waiting]
         try:
-            urls = await self._first_urls(contents, self._most)
+            first_urls = await self._first_urls(contents, self._most)
         except RedisError as error:
             skipped = counted(len(contents), "content")
             logger.debug("not compared: %s: %s", skipped, error)
-            return SameStatements(b"", 0)
-        if not any(urls):  # the usual case
-            return SameStatements(b"", 0)
-        found = zip(urls, waiting, strict=True)
-        lines = [
-            identity(activity, crawled, started_ms) + same_content(activity, url)
-            for url, ((_, own), crawled, started_ms, activity) in found
-            if url not in ("", own)
+            return []
+        if not any(first_urls):  # the usual case
+            return []
+        return [
+            SameContent(url, started_ms, first_url)
+            for first_url, ((_, own), url, started_ms) in zip(
+                first_urls, waiting, strict=True
+            )
+            if first_url not in ("", own)
         ]
-        return SameStatements("".join(lines).encode(), len(lines))
-
-
-class SameStatements(NamedTuple):
-    """Statements about documents with the content of another one.
-
-    Attributes:
-        quads: a statement for each, preceded by its identification: it may be far from
-            the activity, and readers that continue there need it.
-        n_documents: their number.
-    """
-
-    quads: bytes
-    n_documents: int
 
 
 def compared_hash(document: Document) -> str:

@@ -38,7 +38,7 @@ class SegmentPipeline(DurablePipeline):
         folder: of the crawl, shared by its workers.
         limits: of each segment.
         stats: of the crawl.
-        form: `nq` for N-Quads, `txt` for other lines.
+        form: extension of the files before `.gz`; see `QuadSegments`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SegmentPipeline(DurablePipeline):
         folder: Path,
         limits: SegmentLimits,
         stats: StatsCollector,
-        form: Literal["nq", "txt"] = "nq",
+        form: Literal["jsonl", "txt"],
     ) -> None:
         self._folder, self._limits, self._stats = folder, limits, stats
         self._form = form
@@ -61,9 +61,9 @@ class SegmentPipeline(DurablePipeline):
         )
         self._is_open = True
 
-    def write_document(self, quads: bytes) -> None:
-        """Append the quads of one document."""
-        self._segments.write_document(quads)
+    def write_document(self, lines: bytes) -> None:
+        """Append lines that belong together."""
+        self._segments.write_document(lines)
 
     def _report(self) -> None:
         """Add the counts to the statistics."""

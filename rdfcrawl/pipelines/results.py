@@ -28,7 +28,7 @@ from rdfcrawl.uri.hosts import origin_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.pipelines.provenance import Status
+    from rdfcrawl.stores.provenance.records import Status
 
 _name_of: Final = PolitenessKey().of
 

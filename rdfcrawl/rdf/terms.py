@@ -35,6 +35,7 @@ _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
 _IN_LITERAL = re.compile(
     r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9]")
 _NOT_IN_LANGUAGE = re.compile(r"[^A-Za-z0-9-]")
@@ -95,6 +96,16 @@ def _escape(found: re.Match[str]) -> str:
     if "\ud800" <= char <= "\udfff":
         return "\ufffd"
     return _ESCAPES.get(char) or f"\\u{ord(char):04X}"
+
+
+def has_surrogates(text: str) -> bool:
+    """Return whether a text has lone surrogates, which RDF cannot hold."""
+    return _SURROGATE.search(text) is not None
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text with U+FFFD for each lone surrogate, as `literal` writes it."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def statement(subject: str, predicate: str, obj: str, graph: str = "") -> str:

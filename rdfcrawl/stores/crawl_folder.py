@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _LOG_NAME: Final = "log.json"
 _FINISHED: Final = "finished"
 _RUNS: Final = "runs.txt"

@@ -257,7 +257,7 @@ def find_member(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
 SEGMENT_NAME = re.compile(
     r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})"
     r"(?:\.(?P<revision>[0-9]+))?"  # each compaction increments it
-    r"\.(?P<form>nq|txt)\.gz"
+    r"\.(?P<form>nq|txt|jsonl)\.gz"
 )
 
 

@@ -4,7 +4,8 @@
 complete documents, so `gunzip` reads a segment and `nquads.recover` repairs it without
 inflating it. Small documents are written together as one member. A document whose
 deflated form is longer than `spill_bytes` streams into a separate segment. Logs whose
-lines are not N-Quads are segments with the extension `.txt.gz`.
+lines are not N-Quads are segments with the extension `.txt.gz`, or `.jsonl.gz` if each
+line is JSON.
 
 A segment is locked (`flock`) by its writer; the lock ends with the process.
 """
@@ -78,7 +79,7 @@ class QuadSegments:
     Args:
         directory: created if missing.
         worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
-        form: extension of the files before `.gz`, `nq` or `txt`.
+        form: extension of the files before `.gz`: `nq`, `txt` or `jsonl`.
 
     Raises:
         ConfigError: `worker` cannot be part of a file name.

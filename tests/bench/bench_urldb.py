@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.namespaces import DCTERMS, RC, XSD
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
-from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
+from rdfcrawl.pipelines.provenance import activity_of
 from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, encode_block
+from rdfcrawl.stores.provenance.records import WorkerAgent
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
 from tests.bench.figures import Figure, judge
@@ -35,9 +37,12 @@ from tests.support.url_events import HYPERLINK, TURTLE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.stores.provenance.records import Activity
+
 SIZES = (20_000, 200_000)
 LISTED = 1000  # by one sitemap
 LINKS = 10  # of one document
+BLOCK = 1000  # activities
 N_HOSTS = 5000
 MOST_MB = 900.0
 MOST_BYTES = 150.0
@@ -53,7 +58,7 @@ def url_of(number: int) -> str:
     return f"http://www.host{host}.example/resource/items/{number}"
 
 
-def activity(url: str, ms: int) -> bytes:
+def activity(url: str, ms: int) -> Activity:
     """Return the activity of a fetch, with its facts."""
     name = url.rpartition("/")[2]
     record = Record(url, depth=2, parent=url_of(0))
@@ -71,19 +76,13 @@ def activity(url: str, ms: int) -> bytes:
     document = Document(
         record=record, url=url, response=response, reading=reading, n_quads=20
     )
-    lines = describe(document, _AGENT)
-    subject = lines.partition(b" ")[0].decode()
     text = int(name) - (int(name) % 20 == 0)  # one page in twenty is a copy
     digest = shake_128(b"%d %d" % (text, ms // 10**9)).hexdigest(16)
-    facts = (
-        *(("contentHash", digest), ("textHash", digest[::-1])),
-        *(("sketch", sketch(text, ms // 10**9)), ("run", "0")),
-    )
-    return (
-        lines
-        + "".join(
-            f'{subject} <{RC}{term}> "{value}" <{GRAPH}> .\n' for term, value in facts
-        ).encode()
+    return activity_of(document, _AGENT)._replace(
+        content_hash=digest,
+        text_hash=digest[::-1],
+        sketch=sketch(text, ms // 10**9),
+        run=0,
     )
 
 
@@ -112,8 +111,11 @@ def sitemap(number: int, urls: Iterable[str], ms: int) -> bytes:
 async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
     """Write the logs of a run: every `step`th URI is listed and fetched, and links."""
     dice = random.Random(begin)
-    kinds = ("quads", "provenance", "links")
-    quads, provenance, links = (QuadSegments(root / x, f"w{begin}") for x in kinds)
+    worker = f"w{begin}"
+    quads = QuadSegments(root / "quads", worker)
+    provenance = QuadSegments(root / "provenance", worker, form="jsonl")
+    links = QuadSegments(root / "links", worker, form="txt")
+    block: list[Activity] = []
     ensure_identity(root / "quads")
     listed: list[str] = []
     for number in range(0, n_uris, step):
@@ -122,7 +124,10 @@ async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
         if len(listed) == LISTED or number + step >= n_uris:
             quads.write_document(sitemap(number // LISTED, listed, ms))
             listed.clear()
-        provenance.write_document(activity(url, ms))
+        block.append(activity(url, ms))
+        if len(block) == BLOCK or number + step >= n_uris:
+            provenance.write_document(encode_block(ActivityBlock(_AGENT, block)))
+            block.clear()
         targets = (
             # Half of all links go to few pages.
             url_of(int(n_uris * dice.random() ** (8 if n % 2 else 1)))

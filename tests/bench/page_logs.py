@@ -9,10 +9,9 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import DCTERMS, RDF_TYPE, VOID
 from rdfcrawl.core.records import Record
 from rdfcrawl.frontier.redis.embedded import program_version
-from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.stores.nquads import DECISION_IRI, NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
-from tests.support.described_documents import WORKER, document
+from tests.support.described_documents import block_of, document
 from tests.support.frontier_state import candidates
 from tests.support.redis_fixtures import frontier_on
 from tests.support.written_logs import put
@@ -66,12 +65,13 @@ async def write_logs(root: Path, n_documents: int, n_hosts: int) -> None:
         store = NQuadsStore(root / "quads", name)
         await store.open()
         logs = {
-            kind: QuadSegments(root / kind, name) for kind in ("provenance", "links")
+            "provenance": QuadSegments(root / "provenance", name, form="jsonl"),
+            "links": QuadSegments(root / "links", name, form="txt"),
         }
         numbers = range(worker, n_documents, _WORKERS)
         for position, number in enumerate(numbers, 1):
             each = crawled(number, n_hosts)
-            logs["provenance"].write_document(describe(each, WORKER))
+            logs["provenance"].write_document(block_of(each))
             target = uri_of(number * 7 % n_documents, n_hosts)
             await put(
                 store, each.url, each.response.started_ms, _quads(each.url, target)

@@ -21,8 +21,8 @@ from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
 from rdfcrawl.launch.crawls import our_spiders
-from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
+from rdfcrawl.stores.provenance.records import Status
 from tests.support import arguments_page, settings_page
 from tests.support.page_tables import code_in, names, project_commands, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page

@@ -470,7 +470,7 @@ def test_watched_site_is_requested_repeatedly(
     worker = start(crawling)
     log = tmp_path / "watch" / "provenance"
     commands.wait_until(lambda: {"/page", "/last"} <= set(server.targets))
-    commands.wait_until(lambda: any(x.stat().st_size for x in log.glob("*.nq*")))
+    commands.wait_until(lambda: any(x.stat().st_size for x in log.glob("*.jsonl*")))
     assert start(reading).wait().code == 0
     refresh(2)
     server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'two' .")

@@ -125,7 +125,7 @@ def test_description_ends_while_others_write(
 def test_long_provenance_is_not_read_at_the_end(crawl: Path) -> None:
     """If a crawl has found little, and tried much, then it is not described."""
     (crawl / "provenance").mkdir()
-    with (crawl / "provenance" / "w-00000.nq.gz").open("wb") as file:
+    with (crawl / "provenance" / "w-00000.jsonl.gz").open("wb") as file:
         file.truncate(17 * 1024 * 1024)
     AUTO.describe_ended(crawl)
     assert not (crawl / "void.ttl").exists()

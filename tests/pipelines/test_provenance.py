@@ -22,17 +22,11 @@ from rdfcrawl.core.records import (
     Record,
 )
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
-from rdfcrawl.pipelines.provenance import (
-    MAX_FAULTS,
-    WorkerAgent,
-    activity_iri,
-    describe,
-    describe_worker,
-    iri_or_literal,
-    status_of,
-)
+from rdfcrawl.pipelines.provenance import MAX_FAULTS, status_of
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import literal
+from rdfcrawl.stores.provenance.records import WorkerAgent
+from rdfcrawl.stores.provenance.statements import iri_or_literal
 from tests.support.described_documents import (
     HTTP,
     PROV,
@@ -42,6 +36,9 @@ from tests.support.described_documents import (
     WORKER,
     XSD,
     Description,
+    activity_iri,
+    describe,
+    describe_worker,
     document,
     read,
 )

@@ -11,15 +11,13 @@ from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import (
     Record,
 )
-from rdfcrawl.pipelines.provenance import (
-    describe,
-    describe_worker,
-)
 from tests.support.described_documents import (
     HTTP,
     PROV,
     SQ,
     WORKER,
+    describe,
+    describe_worker,
     document,
 )
 from tests.support.pages import page_path

@@ -20,8 +20,15 @@ from rdfcrawl.core.records import (
     Record,
 )
 from rdfcrawl.pipelines.account import SameContents, compared_hash
-from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
 from rdfcrawl.rdf.fingerprints import content_hash
+from rdfcrawl.stores.provenance.blocks import (
+    ActivityBlock,
+    decode_block,
+    encode_block,
+)
+from rdfcrawl.stores.provenance.records import SameContent, WorkerAgent
+from rdfcrawl.stores.provenance.statements import GRAPH, iter_statements
+from tests.support.described_documents import activity_iri
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,8 +86,8 @@ async def refuse(contents: Sequence[FetchedContent], most: int) -> list[str]:
 async def test_documents_that_cannot_be_compared_are_written(most: int) -> None:
     """If Redis cannot compare contents, or is not to, then nothing is said of them."""
     same = SameContents(refuse, most)
-    same.note(document(), b"<urn:x:a> <urn:x:p> 1 .")
-    assert await same.compare() == (b"", 0)
+    same.note(document())
+    assert await same.compare() == []
 
 
 async def test_a_document_is_not_the_same_as_itself() -> None:
@@ -95,9 +102,9 @@ async def test_a_document_is_not_the_same_as_itself() -> None:
     same = SameContents(first, 10)
     fetched = FetchedResponse(requested=("http://a.example/",), started_ms=1000)
     given = replace(document(), response=fetched)
-    same.note(given, describe(given, AGENT))
+    same.note(given)
     mirror = replace(given, url="http://b.example/")
-    same.note(mirror, describe(given, AGENT))
+    same.note(mirror)
     activity = activity_iri(given, AGENT)
     start = "1970-01-01T00:00:01.000Z"
     quads = "".join(
@@ -108,7 +115,10 @@ async def test_a_document_is_not_the_same_as_itself() -> None:
             (f"{RC}sameContentAs", "<http://a.example/>"),
         )
     )
-    assert await same.compare() == (quads.encode(), 1)
-    assert await same.compare() == (b"", 0)
+    found = await same.compare()
+    assert found == [SameContent("http://a.example/", 1000, "http://a.example/")]
+    block = decode_block(encode_block(ActivityBlock(AGENT, same=found)))
+    assert b"".join(iter_statements([block])) == quads.encode()
+    assert await same.compare() == []
     assert {content for content, _ in asked} == {FACTS.text_hash}
     assert len(asked) == 2

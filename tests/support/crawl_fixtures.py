@@ -24,6 +24,8 @@ from rdfcrawl.frontier.redis.client import async_client, server_facts
 from rdfcrawl.frontier.redis.embedded import ensure_server
 from rdfcrawl.frontier.redis.operations import LuaScripts
 from rdfcrawl.stores.log.crawl_log import iter_latest
+from rdfcrawl.stores.provenance.reading import iter_provenance
+from rdfcrawl.stores.provenance.statements import iter_statements
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
@@ -110,7 +112,8 @@ class CrawlResult:
     def provenance(self) -> ox.Store:
         """The logs of the crawl."""
         store = ox.Store()
-        data = b"".join(iter_quads(self.folder / "provenance"))
+        blocks = iter_provenance(self.folder / "provenance")
+        data = b"".join(iter_statements(blocks))
         store.bulk_load(data, format=ox.RdfFormat.N_QUADS)
         return store
 

@@ -14,10 +14,14 @@ from rdfcrawl.core.records import (
     ReadResult,
     Record,
 )
-from rdfcrawl.pipelines.provenance import (
-    GRAPH,
-    WorkerAgent,
+from rdfcrawl.pipelines.provenance import activity_of
+from rdfcrawl.stores.provenance.blocks import (
+    ActivityBlock,
+    decode_block,
+    encode_block,
 )
+from rdfcrawl.stores.provenance.records import WorkerAgent
+from rdfcrawl.stores.provenance.statements import GRAPH, iter_statements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +66,29 @@ def document(**facts: Any) -> Document:
         reading=ReadResult(**{k: result.pop(k, v) for k, v in reading.items()}),
         **result,
     )
+
+
+def block_of(*documents: Document, worker: WorkerAgent = WORKER) -> bytes:
+    """Return the line of provenance that a worker writes about documents."""
+    activities = [activity_of(each, worker) for each in documents]
+    return encode_block(ActivityBlock(worker, activities))
+
+
+def describe(document: Document, worker: WorkerAgent) -> bytes:
+    """Return the statements about a document, from its stored record."""
+    block = decode_block(block_of(document, worker=worker))
+    return b"".join(iter_statements([block]))
+
+
+def describe_worker(worker: WorkerAgent) -> bytes:
+    """Return the statements about a worker, from its stored record."""
+    block = decode_block(encode_block(ActivityBlock(worker, is_first=True)))
+    return b"".join(iter_statements([block]))
+
+
+def activity_iri(document: Document, worker: WorkerAgent) -> str:
+    """Return the IRI of the activity of a document."""
+    return activity_of(document, worker).iri(worker)
 
 
 def read(nquads: bytes) -> Description:

@@ -12,6 +12,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriListing,
 )
 from rdfcrawl.analysis.report.domains import DomainFacts
+from rdfcrawl.stores.provenance.records import Activity, LoggedFault, Status
 
 DAY_MS = 86_400_000
 FIRST_DAY = 20_454  # 2026-01-01
@@ -124,41 +125,30 @@ def both_sites() -> tuple[DomainFacts, ...]:
     )
 
 
-def activity_lines(  # as the terms of an activity
-    number: int,
+def activity(
     url: str,
     *,
     day: int = 1,
     secs: int = 1,
-    status: str = "SUCCESSFUL",
+    status: Status = "SUCCESSFUL",
     read_as: str = "Turtle",
     n_statements: int = 0,
     faults: tuple[tuple[str, str], ...] = (),
     task: str = "",
     n_bytes: int = 0,
-) -> bytes:
-    """Return the provenance of one activity; texts are as N-Quads escape them."""
-    rc, sq = "urn:rdfcrawl:vocab#", "http://w3id.org/dice-research/squirrel/vocab#"
-    prov, xsd = "http://www.w3.org/ns/prov#", "http://www.w3.org/2001/XMLSchema#"
-    name = f"urn:rdfcrawl:activity:{number:032x}"
-    begin = f"2026-01-{day:02d}T10:00:00.000Z"
-    end = f"2026-01-{day:02d}T10:00:{secs:02d}.000Z"
-    lines = [
-        f"<{name}> <{sq}crawled> <{url}>",
-        f'<{name}> <{sq}status> "{status}"',
-        f'<{name}> <{sq}approxNumberOfTriples> "{n_statements}"^^<{xsd}integer>',
-        f'<{name}> <{prov}startedAtTime> "{begin}"^^<{xsd}dateTime>',
-        f'<{name}> <{prov}endedAtTime> "{end}"^^<{xsd}dateTime>',
-        f'<{name}> <{rc}format> "{read_as}"',
-    ]
-    for place, (reason, detail) in enumerate(faults):
-        fault = f"{name}:fault:{place}"
-        lines += [
-            f"<{name}> <{rc}fault> <{fault}>",
-            f'<{fault}> <{rc}reason> "{reason}"',
-            f'<{fault}> <{rc}detail> "{detail}"',
-        ]
-    if task:
-        size = f'<{rc}bytes> "{n_bytes}"^^<{xsd}integer>'
-        lines += [f'<{name}> <{rc}task> "{task}"', f"<{name}:response> {size}"]
-    return "".join(f"{x} <urn:rdfcrawl:provenance> .\n" for x in lines).encode()
+) -> Activity:
+    """Return an activity at ten o'clock of a day in January 2026."""
+    begin_ms = at(day - 1) + 10 * 3_600_000
+    return Activity(
+        url,
+        begin_ms,
+        begin_ms + secs * 1000,
+        status=status,
+        n_statements=n_statements,
+        format=read_as,
+        task=task,
+        http_status=200,
+        n_bytes=n_bytes,
+        faults=tuple(LoggedFault(reason, 1, detail) for reason, detail in faults),
+        n_faults=len(faults),
+    )

@@ -11,23 +11,45 @@ from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
 from rdfcrawl.core.times import parse_point
-from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
+from rdfcrawl.pipelines.provenance import activity_of
 from rdfcrawl.sources.harvest.response import QuadBuffer
 from rdfcrawl.sources.sitemaps.description import describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, encode_block
+from rdfcrawl.stores.provenance.records import SameContent, WorkerAgent
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 
 T0 = 1_790_000_000_000  # 2026-09-21
 NORMAL = NormalForm()
+FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "canonical": ("canonical", str),
+    "contentHash": ("content_hash", str),
+    "errorPage": ("is_error_page", bool),
+    "foundBy": ("found_by", str),
+    "images": ("n_images", int),
+    "lastModified": ("last_modified", str),
+    "linkedWords": ("n_linked_words", int),
+    "parent": ("parent", str),
+    "run": ("run", int),
+    "shingles": ("n_shingles", int),
+    "sitemapFormat": ("sitemap_format", str),
+    "sketch": ("sketch", str),
+    "source": ("rank", lambda _: 5000),
+    "statementsHash": ("statements_hash", str),
+    "task": ("task", str),
+    "textHash": ("text_hash", str),
+    "words": ("n_words", int),
+}
+"""Fields of activities by the terms of `rc:`, and how their texts are read."""
 TURTLE: Any = SimpleNamespace(name="Turtle")
 HYPERLINK = f"{RC}hyperlink"
 
@@ -118,23 +140,23 @@ class UrlFetched:
             n_quads=self.n_quads if self.status == 200 else 0,
             faults=[Fault(self.fault, "why")] if self.fault else [],
         )
-        lines = describe(document, logs.agent)
-        name = lines.partition(b" ")[0].decode()
-        lines += "".join(
-            f'{name} <{RC}{term}> "{value}" <{GRAPH}> .\n' for term, value in self.facts
-        ).encode()
-        logs.provenance.write_document(lines)
+        fields: dict[str, Any] = {}
+        for term, value in self.facts:
+            name, kind = FIELDS[term]
+            fields[name] = kind(value)
+        activity = activity_of(document, logs.agent)._replace(**fields)
+        logs.write_block(ActivityBlock(logs.agent, [activity]))
 
 
 @dataclass(frozen=True, slots=True)
 class ToldLater:
-    """Statements about an activity that stand behind those of others."""
+    """Contents that are found later to be those of other URLs."""
 
-    quads: bytes
+    same: tuple[SameContent, ...]
 
     def write(self, logs: CrawlLogs) -> None:
         """Write them."""
-        logs.provenance.write_document(self.quads)
+        logs.write_block(ActivityBlock(logs.agent, same=self.same))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +184,13 @@ class CrawlLogs:
     def __init__(self, root: Path, worker: str) -> None:
         self.agent = WorkerAgent(worker, "test", version="0")
         self.quads = QuadSegments(root / "quads", worker)
-        self.provenance = QuadSegments(root / "provenance", worker)
+        self.provenance = QuadSegments(root / "provenance", worker, form="jsonl")
         self.links = QuadSegments(root / "links", worker)
         ensure_identity(root / "quads")
+
+    def write_block(self, block: ActivityBlock) -> None:
+        """Write a block of provenance."""
+        self.provenance.write_document(encode_block(block))
 
     async def flush(self) -> None:
         """Flush all to the files: later lines go to other members."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.stores.segments import QuadSegments
-from tests.support.described_documents import WORKER
+from tests.support.described_documents import block_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +23,7 @@ def write_provenance(
 
 
 async def _write(root: Path, documents: Iterable[Document], worker: str) -> None:
-    segments = QuadSegments(root / "provenance", worker)
-    for each in documents:
-        segments.write_document(describe(each, WORKER))
+    segments = QuadSegments(root / "provenance", worker, form="jsonl")
+    segments.write_document(block_of(*documents))
     await segments.flush()
     await segments.close()

@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
-from rdfcrawl.analysis.urldb.observations import number_of, text_of
-from rdfcrawl.core.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, SD, VOID
+from rdfcrawl.analysis.crawl_index.members import LogMember
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, RDF_TYPE, SD, VOID
+from rdfcrawl.rdf.terms import text_of_term
+from rdfcrawl.stores.provenance.records import Activity
 
 # A member without these describes no dataset; the search is cheap.
 _MARKS: Final = (VOID.encode(), DCAT.encode(), SD.encode())
@@ -45,16 +47,13 @@ _dump_of: Final = re.compile(r"dump\(dataset=(.*?), way=\d+, part=\d+").match
 _source_step: Final = re.compile(r"source\(.*?payload=(\w+)\(").match
 _STEPS: Final = {"ckan": "CKAN", "sparql": "SPARQL", "sync": "ResourceSync"}
 # As written by `harvest`: the dataset comes first.
-_find_faults: Final = re.compile(
-    rb'<%s> "(\S+): ([^"]{0,500})"' % re.escape(f"{RC}detail".encode())
-).findall
-_FAULT_MARKS: Final = (b'"way_failed"', b'"sample_differs"')
+_of_dataset: Final = re.compile(r"(\S+): (.{0,500})").fullmatch
+_DATASET_FAULTS: Final = frozenset({str(Reason.WAY_FAILED), str(Reason.SAMPLE_DIFFERS)})
 _MAX_DATASETS: Final = 100_000
 _MAX_SAID: Final = 60  # of one subject
 _MAX_FILES: Final = 1000  # of one dataset
 _MAX_CHARS: Final = 2000  # of a name or value
 _MAX_OF_ENDPOINT: Final = 20  # datasets that one endpoint counts for
-_RUN: Final = f"{RC}run"
 # The steps of an endpoint or a portal share a URL: their figures are added up within
 # one run. A dump has the figures of its last fetch.
 _PUT_FILE: Final = """
@@ -127,11 +126,11 @@ class DatasetTally:
                 _add_descriptions(connection, iter_statements(member.content))
         elif member.kind == "provenance":
             for each in member.activities:
-                if task := each.facts.get(f"{RC}task"):
-                    _add_fetch(connection, each, text_of(task))
-            if any(mark in member.content for mark in _FAULT_MARKS):
-                for name, detail in _find_faults(member.content):
-                    _add_fault(connection, _text(name), _text(detail))
+                if each.task:
+                    _add_fetch(connection, each)
+                for reason, _, detail in each.faults:
+                    if reason in _DATASET_FAULTS and (found := _of_dataset(detail)):
+                        _add_fault(connection, found[1], found[2])
 
 
 def iter_statements(content: bytes) -> Iterable[DatasetStatement]:
@@ -185,7 +184,13 @@ def _add_descriptions(
 
 def _says(said: list[DatasetStatement], about: str) -> str:
     value = next((each.value for each in said if each.about == about), "")
-    return text_of(value) if value.startswith('"') else value
+    return _text_of(value) if value.startswith('"') else value
+
+
+def _text_of(literal: str) -> str:
+    """Return the text of a literal of N-Quads, whose end may be cut off."""
+    end = literal.rfind('"') or len(literal)
+    return text_of_term(b"", f'{literal[:end]}"'.encode())
 
 
 def _describe(
@@ -239,13 +244,11 @@ def _add_words(
     connection.execute(_ADD_WORDS, {"name": name, "kind": kind, "way": way})
 
 
-def _add_fetch(
-    connection: sqlite3.Connection, activity: IndexedActivity, task: str
-) -> None:
+def _add_fetch(connection: sqlite3.Connection, activity: Activity) -> None:
     """Add a fetch of a file of a dataset, or of a step of a source."""
-    if found := _dump_of(task):
+    if found := _dump_of(activity.task):
         name, kind, way = found[1], "", "dump"
-    elif (found := _source_step(task)) and found[1] in _STEPS:
+    elif (found := _source_step(activity.task)) and found[1] in _STEPS:
         name = activity.uri.partition("?")[0]
         kind = _STEPS[found[1]]
         way = "endpoint" if kind == "SPARQL" else "harvest"
@@ -262,14 +265,14 @@ def _add_fetch(
 
 
 def _put_file(
-    connection: sqlite3.Connection, name: str, activity: IndexedActivity, way: str
+    connection: sqlite3.Connection, name: str, activity: Activity, way: str
 ) -> None:
     connection.execute(
         _PUT_FILE,
         (
             *(name, activity.uri[:_MAX_CHARS], activity.status, activity.http_status),
-            *(activity.reason, activity.n_statements, activity.n_bytes),
-            *(activity.ended_ms, number_of(activity.facts.get(_RUN), 0)),
+            *(activity.reason, activity.n_statements, max(activity.n_bytes, 0)),
+            *(activity.ended_ms, max(activity.run, 0)),
             *(way == "dump", _MAX_FILES),
         ),
     )

@@ -8,9 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
-from rdfcrawl.analysis.urldb.observations import text_of
-from rdfcrawl.core.namespaces import RC
+from rdfcrawl.analysis.crawl_index.members import LogMember
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.uri import PolitenessKey, registered_domain
 
 MAX_FETCHES: Final = 200
@@ -21,9 +20,6 @@ MAX_CHARS: Final = 1000
 """Stored characters of a URL or detail; a truncated URL is no link."""
 
 _name_of: Final = PolitenessKey().of
-_DETAIL: Final = f":fault:0> <{RC}detail> "
-_SITEMAP_FORMAT: Final = f"{RC}sitemapFormat"
-_FOUND_BY: Final = f"{RC}foundBy"
 _ADD: Final = """
 INSERT INTO host (name, n_documents, n_statements, n_bytes, n_faulty, last_ms)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -80,7 +76,7 @@ class HostTally:
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
         """Add the activities of a member."""
-        by_host: dict[str, list[IndexedActivity]] = defaultdict(list)
+        by_host: dict[str, list[Activity]] = defaultdict(list)
         for each in member.activities:
             by_host[_name_of(each.uri)].append(each)
         names = sorted(by_host)
@@ -89,20 +85,20 @@ class HostTally:
             _keep(connection, name, by_host[name])
 
 
-def _sums(name: str, activities: Sequence[IndexedActivity]) -> tuple[Any, ...]:
+def _sums(name: str, activities: Sequence[Activity]) -> tuple[Any, ...]:
     """Return the row of a host; activities without a request are no documents."""
     return (
         name,
         sum(1 for each in activities if each.ended_ms),
         sum(each.n_statements for each in activities),
-        sum(each.n_bytes for each in activities),
+        sum(max(each.n_bytes, 0) for each in activities),
         sum(1 for each in activities if each.reason),
         max(each.ended_ms for each in activities),
     )
 
 
 def _keep(
-    connection: sqlite3.Connection, name: str, activities: Sequence[IndexedActivity]
+    connection: sqlite3.Connection, name: str, activities: Sequence[Activity]
 ) -> None:
     found = connection.execute(
         "SELECT id, n_documents FROM host WHERE name = ?", (name,)
@@ -117,11 +113,11 @@ def _keep(
     for each in activities:
         if each.reason:
             connection.execute(_FAULT, _fault(host, each))
-        if _SITEMAP_FORMAT in each.facts or _FOUND_BY in each.facts:
+        if each.sitemap_format or each.found_by:
             connection.execute(_SOURCE, (*_source(host, each), MAX_SOURCES))
 
 
-def _fetch(host: int, each: IndexedActivity) -> tuple[Any, ...]:
+def _fetch(host: int, each: Activity) -> tuple[Any, ...]:
     return (
         host,
         each.started_ms,
@@ -130,24 +126,19 @@ def _fetch(host: int, each: IndexedActivity) -> tuple[Any, ...]:
         each.http_status,
         each.status,
         each.n_statements,
-        each.n_bytes,
+        max(each.n_bytes, 0),
         each.reason,
     )
 
 
-def _fault(host: int, each: IndexedActivity) -> tuple[Any, ...]:
-    term = each.facts.get(f"{RC}reason", "").partition(_DETAIL)[2]
-    detail = text_of(term) if term else ""
-    uri = each.uri[:MAX_CHARS]
+def _fault(host: int, each: Activity) -> tuple[Any, ...]:
+    uri, detail = each.uri[:MAX_CHARS], each.faults[0].detail
     return host, each.reason, uri, each.ended_ms, detail[:MAX_CHARS]
 
 
-def _source(host: int, each: IndexedActivity) -> tuple[Any, ...]:
-    def fact(name: str) -> str:
-        return text_of(each.facts[name])[:100] if name in each.facts else ""
-
-    kind = f"sitemap {fact(_SITEMAP_FORMAT)}".rstrip()
-    return host, each.uri[:MAX_CHARS], kind, fact(_FOUND_BY), each.ended_ms
+def _source(host: int, each: Activity) -> tuple[Any, ...]:
+    kind = f"sitemap {each.sitemap_format[:100]}".rstrip()
+    return host, each.uri[:MAX_CHARS], kind, each.found_by, each.ended_ms
 
 
 # The host of the document whose lines follow, or of the target of a link.

@@ -6,12 +6,10 @@ import sqlite3
 from collections import defaultdict
 from typing import Final
 
-from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
-from rdfcrawl.analysis.urldb.observations import number_of
-from rdfcrawl.core.namespaces import RC
+from rdfcrawl.analysis.crawl_index.members import LogMember
+from rdfcrawl.stores.provenance.records import Activity
 
 MOST_RUNS: Final = 10_000
-_RUN: Final = f"{RC}run"
 _ADD: Final = """
 INSERT INTO crawl_run VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run) DO UPDATE SET first_ms = min(first_ms, excluded.first_ms),
@@ -39,17 +37,17 @@ class RunTally:
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
         """Add the activities of a member."""
-        of_run: defaultdict[int, list[IndexedActivity]] = defaultdict(list)
+        of_run: defaultdict[int, list[Activity]] = defaultdict(list)
         for each in member.activities:
             if each.ended_ms:
-                of_run[number_of(each.facts.get(_RUN), 0)].append(each)
+                of_run[max(each.run, 0)].append(each)
         if not of_run:
             return
         connection.executemany(_ADD, [_sums(run, some) for run, some in of_run.items()])
         connection.execute(_FORGET, (MOST_RUNS,))
 
 
-def _sums(run: int, activities: list[IndexedActivity]) -> tuple[int, ...]:
+def _sums(run: int, activities: list[Activity]) -> tuple[int, ...]:
     return (
         run,
         min(each.started_ms or each.ended_ms for each in activities),
@@ -57,6 +55,6 @@ def _sums(run: int, activities: list[IndexedActivity]) -> tuple[int, ...]:
         len(activities),
         sum(1 for each in activities if each.n_statements),
         sum(each.n_statements for each in activities),
-        sum(each.n_bytes for each in activities),
+        sum(max(each.n_bytes, 0) for each in activities),
         sum(1 for each in activities if each.reason),
     )

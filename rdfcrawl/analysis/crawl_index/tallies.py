@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,20 +13,15 @@ from typing import Final
 from rdfcrawl.analysis.crawl_index.building import IndexTally
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
 from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally, HostTally
-from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
+from rdfcrawl.analysis.crawl_index.members import LogMember
 from rdfcrawl.analysis.crawl_index.runs import RunTally
 from rdfcrawl.analysis.crawl_index.uri_places import UriPlaceTally
 from rdfcrawl.analysis.crawl_index.vocabulary import VocabularyTally
-from rdfcrawl.analysis.urldb.observations import number_of, text_of
-from rdfcrawl.core.namespaces import RC
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.uri import NormalForm
 
 MOST_EXAMPLES: Final = 20  # of each reason
 _MOST_DETAIL: Final = 500  # characters
-_FIRST: Final = f":fault:0> <{RC}reason> "
-_find_terms: Final = re.compile(
-    rf':fault:([0-9]+)> <{re.escape(RC)}(reason|detail)> ("(?:[^"\\]|\\.)*")'
-).findall
 _COUNT: Final = """
 INSERT INTO fault VALUES (?, ?)
 ON CONFLICT (reason) DO UPDATE SET n_documents = n_documents + excluded.n_documents
@@ -78,23 +72,14 @@ def _add(connection: sqlite3.Connection, reason: str, rows: list[_Row]) -> None:
     connection.execute(_COUNT, (reason, len(rows)))
 
 
-def _faults_of(activity: IndexedActivity) -> Iterator[tuple[str, str]]:
+def _faults_of(activity: Activity) -> Iterator[tuple[str, str]]:
     """Yield reason and detail of each fault, each reason once."""
-    # The lines of all further faults follow the reason of the first one.
-    text = _FIRST + activity.facts[f"{RC}reason"]
-    terms = {(number, name): term for number, name, term in _find_terms(text)}
-    seen = set()
-    for (number, name), term in terms.items():
-        reason = text_of(term)
-        if name == "reason" and reason not in seen:
-            seen.add(reason)
-            detail = terms.get((number, "detail"), '""')
-            yield reason, text_of(detail)[:_MOST_DETAIL]
+    first = {each.reason: each.detail for each in reversed(activity.faults)}
+    for reason in dict.fromkeys(each.reason for each in activity.faults):
+        yield reason, first[reason][:_MOST_DETAIL]
 
 
 MOST_RECENT: Final = 20
-_LINKS: Final = f"{RC}links"
-_FORMAT: Final = f"{RC}format"
 _MAX_FORMAT: Final = 40  # characters
 
 
@@ -109,9 +94,9 @@ class RecentTally:
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
         """Add the last activities of a member."""
-        if not member.activities:
-            return
         latest = sorted(member.activities, key=lambda each: each.ended_ms)
+        if not latest:
+            return
         connection.executemany(
             "INSERT INTO recent_fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [_row(each) for each in latest[-MOST_RECENT:] if each.ended_ms],
@@ -123,10 +108,9 @@ class RecentTally:
         )
 
 
-def _row(each: IndexedActivity) -> tuple[int, str, str, int, int, str, int, str]:
+def _row(each: Activity) -> tuple[int, str, str, int, int, str, int, str]:
     row = each.ended_ms, each.uri, each.status, each.http_status, each.n_statements
-    name = text_of(each.facts[_FORMAT])[:_MAX_FORMAT] if _FORMAT in each.facts else ""
-    return *row, each.reason, number_of(each.facts.get(_LINKS), 0), name
+    return *row, each.reason, each.n_links, each.format[:_MAX_FORMAT]
 
 
 MINUTE_MS: Final = 60_000
@@ -162,7 +146,7 @@ class HistoryTally:
                 row = steps[each.ended_ms // STEP_MS]
                 row[0] += 1
                 row[1] += each.n_statements
-                row[2] += each.n_bytes
+                row[2] += max(each.n_bytes, 0)
                 row[3] += bool(each.reason)
         if not steps:
             return

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase, identity_of
 from rdfcrawl.analysis.crawl_index.members import LogMember
-from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
+from rdfcrawl.stores.provenance.records import written_url
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 from rdfcrawl.uri.parse import seed_url
 
@@ -36,14 +36,10 @@ _STAGE: Final = """
 INSERT INTO uri_staged VALUES (?, ?)
 ON CONFLICT (number) DO UPDATE SET records = CAST(records || excluded.records AS BLOB)
 """
-_CRAWLED: Final = f"> <{SQUIRREL}crawled> ".encode()
-_HOP: Final = f"> <{RDF}first> ".encode()
-_SAME: Final = f"> <{RC}sameContentAs> ".encode()
 _LINE: Final = b"\n#\t"
 _find_target = re.compile(rb"> <([^>\n]*)>\n").findall
 _find_decided = re.compile(rb"<([^<>\n]*+)> <urn:rdfcrawl:decision:").findall
 _marked = re.compile(rb"(?:document|dropped) <([^>\n]*)> ").match
-_term = re.compile(rb'<([^>\n]*)>|"([^"\\\n]*)"').match
 
 
 def form_text(normal_form: NormalForm) -> str:
@@ -94,7 +90,7 @@ class UriPlaceTally:
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
         """Stage the URIs of a member; sort the staged records if there are enough."""
         counts: Counter[tuple[int, PlaceRole]] = Counter()
-        for role, spellings in _READERS[member.kind](member.content):
+        for role, spellings in _READERS[member.kind](member):
             for spelling, times in Counter(spellings).items():
                 if (mark := self._mark(spelling)) is not None:
                     counts[mark, role] += times
@@ -207,25 +203,21 @@ def _bounded(records: list[bytes]) -> Iterable[bytes]:
 _Found = tuple[PlaceRole, "Iterable[bytes]"]
 
 
-def _read_provenance(content: bytes) -> Iterator[_Found]:
-    yield PlaceRole.FETCH, _terms_behind(content, _CRAWLED)
-    if _HOP in content:
-        yield PlaceRole.FETCH, _terms_behind(content, _HOP)
-    if _SAME in content:
-        yield PlaceRole.SAME_CONTENT, _terms_behind(content, _SAME)
+def _read_provenance(member: LogMember) -> Iterator[_Found]:
+    for block in member.blocks:
+        urls = [each.uri for each in block.activities]
+        for each in block.activities:
+            if each.requested:
+                urls += map(written_url, each.requested)
+        urls += (written_url(each.url) for each in block.same)
+        yield PlaceRole.FETCH, [url.encode() for url in urls]
+        if block.same:
+            first = [written_url(each.first_url).encode() for each in block.same]
+            yield PlaceRole.SAME_CONTENT, first
 
 
-def _terms_behind(content: bytes, mark: bytes) -> Iterator[bytes]:
-    at = content.find(mark)
-    while at >= 0:
-        at += len(mark)
-        if found := _term(content, at):
-            yield found[1] or found[2]
-        at = content.find(mark, at)
-
-
-def _read_quads(content: bytes) -> Iterator[_Found]:
-    yield PlaceRole.STATEMENTS, _marked_graphs(content)
+def _read_quads(member: LogMember) -> Iterator[_Found]:
+    yield PlaceRole.STATEMENTS, _marked_graphs(member.content)
 
 
 def _marked_graphs(content: bytes) -> Iterator[bytes]:
@@ -239,13 +231,13 @@ def _marked_graphs(content: bytes) -> Iterator[bytes]:
         at = content.find(_LINE, at)
 
 
-def _read_links(content: bytes) -> Iterator[_Found]:
-    yield PlaceRole.LINKS_FROM, _marked_graphs(content)
-    yield PlaceRole.LINKS_TO, _find_target(content)
+def _read_links(member: LogMember) -> Iterator[_Found]:
+    yield PlaceRole.LINKS_FROM, _marked_graphs(member.content)
+    yield PlaceRole.LINKS_TO, _find_target(member.content)
 
 
-def _read_decisions(content: bytes) -> Iterator[_Found]:
-    yield PlaceRole.DECISION, _find_decided(content)
+def _read_decisions(member: LogMember) -> Iterator[_Found]:
+    yield PlaceRole.DECISION, _find_decided(member.content)
 
 
 _READERS: Final = {

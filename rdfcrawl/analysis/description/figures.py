@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from rdfcrawl.analysis.description.table import (
@@ -21,9 +18,8 @@ from rdfcrawl.analysis.description.table import (
     hashes_of,
     key_prefix,
 )
-from rdfcrawl.core.namespaces import PROV, RC
-from rdfcrawl.stores.reading import iter_blocks
-from rdfcrawl.stores.segment_file import TornMember, list_segments
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.uri.hosts import host_of_iri
 
 N = TypeVar("N", int, Cardinality)
@@ -198,41 +194,19 @@ def _figures(
     return figures
 
 
-# The format of an activity, and the document that it generated. The format comes
-# first; an activity without statements generates no document.
-_FACTS: Final = re.compile(
-    rb'^<([^>\n]*)> <(?:%b> "([^"\n]*)"|%b> <([^>\n]*)>)'
-    % (re.escape(f"{RC}format".encode()), re.escape(f"{PROV}wasGeneratedBy".encode())),
-    re.MULTILINE,
-)
-
-
-def iter_provenance(folder: Path) -> Iterator[bytes]:
-    """Yield the readable provenance as complete lines.
-
-    Damaged segments are skipped: no figure of the data depends on them.
-    """
-    for path in list_segments(folder) if folder.is_dir() else ():
-        with suppress(FileNotFoundError, TornMember):
-            yield from iter_blocks(path)
-
-
-def add_provenance(table: FigureTable, lines: bytes) -> None:
+def add_provenance(table: FigureTable, activities: Iterable[Activity]) -> None:
     """Count the documents of each host by format.
 
     Args:
         table: receives the figures of each host.
-        lines: complete lines of provenance.
+        activities: in the provenance.
     """
     documents: dict[bytes, list[bytes]] = {}
-    activity = read_as = b""
-    for subject, format_name, generated_by in _FACTS.findall(lines):
-        if format_name:
-            activity, read_as = subject, format_name
-        elif generated_by == activity:
-            host = host_of_iri(subject)
-            key = key_prefix(host, FigureKind.FORMATS) + read_as
-            documents.setdefault(key, []).append(subject)
+    for each in activities:
+        if each.has_document and each.format:
+            document = graph_iri(each.document_url).encode()
+            key = key_prefix(host_of_iri(document), FigureKind.FORMATS)
+            documents.setdefault(key + each.format.encode(), []).append(document)
     for key, iris in documents.items():
         table.count(key, hashes_of(iris))
     table.trim()

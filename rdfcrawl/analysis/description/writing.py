@@ -14,7 +14,6 @@ from rdfcrawl.analysis.description.figures import (
     DatasetFigures,
     add_provenance,
     iter_hosts,
-    iter_provenance,
 )
 from rdfcrawl.analysis.description.scan import FigureScan
 from rdfcrawl.analysis.description.table import (
@@ -35,6 +34,7 @@ from rdfcrawl.analysis.description.vocabularies import (
 )
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
+from rdfcrawl.stores.provenance.reading import iter_provenance
 from rdfcrawl.stores.segment_file import list_segments
 
 VOID_NAME: Final = "void.ttl"
@@ -88,8 +88,8 @@ def write_descriptions(
         for document in iter_latest_documents(log, scratch=options.scratch):
             scan.add(document)
         scan.flush()
-        for lines in iter_provenance(log.root / "provenance"):
-            add_provenance(hosts, lines)
+        for block in iter_provenance(log.root / "provenance"):
+            add_provenance(hosts, block.activities)
         if files is None:  # list them late: compaction may have replaced some
             files = _segments(log.root, paths[0].absolute().parent)
         outputs = [stack.enter_context(replacing_file(path)) for path in paths]

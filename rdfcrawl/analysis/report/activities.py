@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -12,9 +10,8 @@ from typing import Final, NamedTuple
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.report.content import shorten
-from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL
 from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import host_of_iri
 
@@ -23,30 +20,6 @@ _MAX_NAMES: Final = 1000  # of formats and reasons
 _OTHERS: Final = "(others)"
 MAX_EXAMPLES: Final = 3  # of a fault
 
-_FACTS: Final = {
-    predicate.encode(): name
-    for predicate, name in (
-        (f"{SQUIRREL}crawled", "url"),
-        (f"{SQUIRREL}status", "status"),
-        (f"{SQUIRREL}approxNumberOfTriples", "statements"),
-        (f"{PROV}startedAtTime", "started"),
-        (f"{PROV}endedAtTime", "ended"),
-        (f"{RC}format", "format"),
-        (f"{RC}task", "task"),
-        (f"{RC}bytes", "bytes"),  # of the response
-        (f"{RC}reason", "reason"),
-        (f"{RC}detail", "detail"),
-    )
-}
-
-# A line about an activity, or about a node of one. A term is an IRI, or a literal with
-# escaped quotes.
-_LINE: Final = re.compile(
-    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <(%b)>"
-    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))' % b"|".join(map(re.escape, _FACTS)),
-    re.MULTILINE,
-)
-
 
 class FaultExample(NamedTuple):
     """A document with a fault; examples sort by start time."""
@@ -54,27 +27,6 @@ class FaultExample(NamedTuple):
     started_ms: int
     url: str
     detail: str
-
-
-class CrawlActivity(NamedTuple):
-    """The provenance of one activity.
-
-    Attributes:
-        facts: `url`, `status`, `statements`, `started`, `ended`, `format`, `task` and
-            `bytes`, if they are known.
-        faults: reason and detail of each.
-    """
-
-    facts: dict[str, str]
-    faults: list[list[str]]
-
-    @property
-    def is_complete(self) -> bool:
-        """The activity has a URL and an outcome.
-
-        Statements that are added later, such as `sameContentAs`, have neither.
-        """
-        return "url" in self.facts and "status" in self.facts
 
 
 @dataclass(slots=True)
@@ -151,43 +103,27 @@ class ActivityCounts:
     statements: Counter[int] = field(default_factory=Counter)
     last_ms: int = 0
 
-    def read(self, blocks: Iterable[bytes]) -> None:
-        """Count the activities in blocks of complete lines, in their original order."""
-        for each in iter_activities(blocks):
-            self.count(each)
-
-    def count(self, activity: CrawlActivity) -> None:
-        """Count one activity, if it is complete; see `CrawlActivity.is_complete`."""
-        if not activity.is_complete:
+    def count(self, activity: Activity) -> None:
+        """Count one activity."""
+        url, status = activity.uri, activity.status
+        started_ms, n_statements = activity.started_ms, activity.n_statements
+        if not self._is_wanted(url, started_ms):
             return
-        facts, faults = activity
-        url = facts["url"]
-        started, ended = (
-            unix_ms(facts.get("started", "")),
-            unix_ms(facts.get("ended", "")),
-        )
-        if not self._is_wanted(url, started):
-            return
-        self.last_ms = max(self.last_ms, started or 0)
-        self._count_host(url, started, ended, has_fault=bool(faults))
-        _count_name(self.by_status, facts["status"])
-        if "format" in facts:
-            _count_name(self.by_format, facts["format"])
-        if facts.get("task", "").startswith(RefreshedPage.TAG):
-            _count_name(self.refreshed, facts["status"])
-            _count_name(
-                self.refreshed_bytes,
-                facts["status"],
-                whole_number(facts.get("bytes", "")),
-            )
-        n_statements = whole_number(facts.get("statements", ""))
-        if n_statements and started is not None:
-            self.documents[started // 1000 // DAY_SECS] += 1
-            self.statements[started // 1000 // DAY_SECS] += n_statements
-        for reason, detail in faults:
+        self.last_ms = max(self.last_ms, started_ms)
+        self._count_host(url, activity)
+        _count_name(self.by_status, status)
+        if activity.format:
+            _count_name(self.by_format, activity.format)
+        if activity.task.startswith(RefreshedPage.TAG):
+            _count_name(self.refreshed, status)
+            _count_name(self.refreshed_bytes, status, max(activity.n_bytes, 0))
+        if n_statements and started_ms:
+            self.documents[started_ms // 1000 // DAY_SECS] += 1
+            self.statements[started_ms // 1000 // DAY_SECS] += n_statements
+        for reason, _, detail in activity.faults:
             _count_name(self.by_reason, reason)
             if reason in self.by_reason:
-                example = FaultExample(started or 0, shorten(url), shorten(detail))
+                example = FaultExample(started_ms, shorten(url), shorten(detail))
                 self._keep_examples(reason, [example])
 
     def _keep_examples(self, reason: str, found: list[FaultExample]) -> None:
@@ -214,46 +150,26 @@ class ActivityCounts:
         self.statements.update(others.statements)
         self.last_ms = max(self.last_ms, others.last_ms)
 
-    def _is_wanted(self, url: str, started: int | None) -> bool:
-        if self.begin_ms and (started is None or started < self.begin_ms):
+    def _is_wanted(self, url: str, started_ms: int) -> bool:
+        if started_ms < self.begin_ms:
             return False
         return self.site is None or registered_domain(host_of(url)) == self.site
 
-    def _count_host(
-        self, url: str, started: int | None, ended: int | None, *, has_fault: bool
-    ) -> None:
+    def _count_host(self, url: str, activity: Activity) -> None:
         name = host_of_iri(url.encode("utf-8", "replace")).decode("utf-8", "replace")
         host = self._host(name)
         host.n_activities += 1
-        host.n_faulty += has_fault
-        if started is not None and ended is not None and ended >= started:
+        host.n_faulty += bool(activity.faults)
+        took_ms = activity.ended_ms - activity.started_ms
+        if activity.started_ms and took_ms >= 0:
             host.n_timed += 1
-            host.total_ms += ended - started
-            host.slowest_ms = max(host.slowest_ms, ended - started)
+            host.total_ms += took_ms
+            host.slowest_ms = max(host.slowest_ms, took_ms)
 
     def _host(self, name: str) -> HostActivity:
         if name not in self.hosts and len(self.hosts) >= _MAX_HOSTS:
             name = _OTHERS
         return self.hosts.setdefault(name, HostActivity())
-
-
-def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
-    """Yield the activities in blocks of complete lines, in their original order."""
-    current, facts, faults = b"", dict[str, str](), list[list[str]]()
-    for block in blocks:
-        for activity, part, predicate, iri, literal in _LINE.findall(block):
-            name = _FACTS[predicate]
-            if activity != current:
-                yield CrawlActivity(facts, faults)
-                current, facts, faults = activity, {}, []
-            text = text_of_term(iri, literal)
-            if name == "reason":
-                faults.append([text, ""])
-            elif name == "detail" and faults:
-                faults[-1][1] = text
-            elif not part or name == "bytes":
-                facts[name] = text
-    yield CrawlActivity(facts, faults)
 
 
 def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:

@@ -10,7 +10,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
@@ -66,6 +65,7 @@ from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
 from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.sorting import SpillFolder
+from rdfcrawl.stores.provenance.reading import iter_activities
 
 
 def make_report(
@@ -199,7 +199,8 @@ def report_crawl(
         stores = stored_once(root) if site is None else ()
         same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
-    counts.read(iter_provenance(root / "provenance"))
+    for activity in iter_activities(root / "provenance"):
+        counts.count(activity)
     if site is not None and not (sites.n_domains or counts.by_status):
         raise ConfigError(f"the crawl {root.name} has no URI of {site}")
     report = report_counted(root.name, sites, counts, read_goal(root))

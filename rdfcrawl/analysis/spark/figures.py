@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rdfcrawl.analysis.measures.first_seen import FirstSeenCount, SamplingPeriod
 from rdfcrawl.analysis.ranking.table import open_ranks
-from rdfcrawl.analysis.report.activities import ActivityCounts, CrawlActivity
+from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import CrawlReport
 from rdfcrawl.analysis.report.domains import DomainMeasures, SiteFigures, measure_domain
 from rdfcrawl.analysis.report.making import (
@@ -32,6 +32,7 @@ from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
 from rdfcrawl.analysis.urldb.record import partition_name
 from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.stores.followers.parquet import DatasetVersions
+from rdfcrawl.stores.provenance.records import Activity
 
 
 def report_urls(
@@ -93,7 +94,7 @@ def _measure(
 def _count(texts: Iterable[str]) -> Iterator[ActivityCounts]:
     counts = ActivityCounts()
     for text in texts:
-        counts.count(CrawlActivity(*json.loads(text)))
+        counts.count(Activity._make(json.loads(text)))
     yield counts
 
 

@@ -4,7 +4,7 @@
 |---|---|
 | `url` | `partition`, `domain`, `host`, `url`; `content`: the stored record |
 | `links` | `mark`, `version`, `targets`: of a document, with fingerprints for URLs |
-| `activity` | `content`: facts and faults of an activity, in JSON |
+| `activity` | `content`: the record of an activity, in JSON |
 | `quota` | `content`: an epoch of a domain with a quota, in JSON |
 | `store` | `content`: a store that keeps documents as references, in JSON |
 """
@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rdfcrawl.analysis.description.figures import iter_provenance
-from rdfcrawl.analysis.report.activities import iter_activities
 from rdfcrawl.analysis.report.log_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once
 from rdfcrawl.analysis.urldb.rank_graph import followed_targets
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.drafts import synced_file
 from rdfcrawl.stores.log.links import LinkLog
+from rdfcrawl.stores.provenance.reading import iter_activities
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.database import UrlDatabase
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _MARK: Final = b"rdfcrawl"  # identifies our files in their metadata
 _GROUP_ROWS: Final = 16 * 1024
 _COLUMNS: Final = pa.schema(
@@ -144,9 +143,8 @@ def _link_rows(log: LinkLog, normal_form: NormalForm) -> Iterator[dict[str, Any]
 
 
 def _activity_rows(root: Path) -> Iterator[dict[str, Any]]:
-    for activity in iter_activities(iter_provenance(root / "provenance")):
-        if activity.is_complete:
-            yield {"kind": "activity", "content": json.dumps(activity)}
+    for activity in iter_activities(root / "provenance"):
+        yield {"kind": "activity", "content": json.dumps(activity)}
 
 
 def _rows_of_report(root: Path) -> Iterator[dict[str, Any]]:

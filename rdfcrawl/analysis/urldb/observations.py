@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS
 from rdfcrawl.analysis.urldb.record import (
@@ -21,80 +19,23 @@ from rdfcrawl.analysis.urldb.record import (
     Columns,
     observe,
 )
-from rdfcrawl.core.formats import Relation
-from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
+from rdfcrawl.core.formats import HTML, Relation
+from rdfcrawl.core.namespaces import DCTERMS, RC
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
-from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import relation_iri
-from rdfcrawl.rdf.terms import unix_ms, whole_number
+from rdfcrawl.stores.provenance.blocks import ActivityBlock
+from rdfcrawl.stores.provenance.records import Activity, written_url
+from rdfcrawl.stores.provenance.statements import time_text
 from rdfcrawl.stores.reading import iter_marked
-from rdfcrawl.uri import MAX_URL_CHARS
 
-_ACTIVITY: Final = "<urn:rdfcrawl:activity:"
-_END: Final = " <urn:rdfcrawl:provenance> .\n"
-# Follows the name of an activity at the start of its description.
-_ACTIVITY_TYPE: Final = f"> <{RDF_TYPE}> <{PROV}Activity>{_END}"
-_CRAWLED: Final = f"{SQUIRREL}crawled"
-_STATUS: Final = f"{SQUIRREL}status"
-_N_STATEMENTS: Final = f"{SQUIRREL}approxNumberOfTriples"
-_STARTED: Final = f"{PROV}startedAtTime"
-_HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
-_REDIRECTS: Final = f"{RC}redirects"
-_HOP: Final = f"{RDF}first"
-_LOCATION: Final = f"{RC}location"  # of a redirect that the activity did not follow
-_FOLLOWED: Final = f"{RC}followed"  # not in the logs: the URL is such a target
-_CHAIN: Final = f"{RC}chain"  # not in the logs: another host redirects to the URL
-_FAULT: Final = f"{RC}fault"
-_REASON: Final = f"{RC}reason"
-_TASK: Final = f"{RC}task"
-_DIRECTIVE: Final = f"{RC}robotsDirective"
-_IS_NOINDEX: Final = f'> <{_DIRECTIVE}> "noindex"'
-_WITHDRAWN: Final = f"{PROV}wasInvalidatedBy"
-_DEPTH: Final = f"{SQUIRREL}depth"
-# The documents of a source share its URL, but none is the content of that URL.
-_OF_SOURCE: Final = '"source('
-_OF_STATEMENTS: Final = tuple(
-    RC + name for name in ("textHash", "sketch", "shingles", "statementsHash")
-)
-_CONTENT_HASH: Final = f"{RC}contentHash"
-_TEXT_HASH: Final = f"{RC}textHash"
-_STATEMENTS_HASH: Final = f"{RC}statementsHash"
-_FORMAT: Final = f"{RC}format"
-_HTML: Final = '"HTML"'
-_PARENT: Final = f"{RC}parent"
-_SOURCE: Final = f"{RC}source"  # only of pages that a sitemap lists
-_FOUND_BY: Final = f"{RC}foundBy"
 _SEED_TASKS: Final = frozenset(
     each.TAG for each in (RefreshedPage, RevisitedPage, RequestTask)
 )
-_LAST_MODIFIED: Final = f"{RC}lastModified"
-_SITEMAP_FORMAT: Final = f"{RC}sitemapFormat"
-_LEFT: Final = '"refreshed(is_left=True)"'
-_IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: derived from the task
-_SAME: Final = "sameContentAs"
-# Appended after other activities; see `pipelines.account`.
-_find_same: Final = re.compile(
-    rf"^(<[^>\n]*+>) <{re.escape(_CRAWLED)}> (.*)\n"
-    rf"\1 <{re.escape(_STARTED)}> (.*)\n\1 <{re.escape(RC + _SAME)}> (.*\n)",
-    re.MULTILINE,
-).findall
+_LEFT: Final = f"{RefreshedPage.TAG}(is_left=True)"
+# The documents of a source share its URL, but none is the content of that URL.
+_OF_SOURCE: Final = "source("
 # A task is `name(...)`; the task of a source is within that of its run.
-_find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
-# Terms that are about a page that redirects, and not about its target.
-_OF_REDIRECT: Final = frozenset(
-    {_HOP, _CHAIN, _PARENT, _SOURCE, _FOUND_BY, _TASK, _IS_LEFT}
-)
-# Values of which the latest counts, ordered by name.
-_TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
-_LATEST: Final = {
-    _TERMS.get(name, RC + name): name
-    for name in (
-        *("canonical", "depth", "errorPage", "etag", "foundBy", "images"),
-        *("immutableUntil", "isLeft", "lastModified", "linkedWords", NOINDEX),
-        *("parent", "redirect", "shingles", "sitemapFormat", "sketch", "source"),
-        *("spider", "task", "words"),
-    )
-}
+_find_task: Final = re.compile(r"(?:source\([^\"]*?payload=)?([^\"(]*)").match
 
 
 class UrlObservation(NamedTuple):
@@ -111,220 +52,197 @@ class UrlObservation(NamedTuple):
     columns: Columns
 
 
-def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
-    """Yield observations from the activities in complete lines of provenance.
+def observe_block(block: ActivityBlock) -> Iterator[UrlObservation]:
+    """Yield observations from the activities of a block."""
+    for activity in block.activities:
+        yield from _observe(_ObservedFetch.of(activity))
+    for url, started_ms, first_url in block.same:
+        if started_ms:
+            first = quoted(written_url(first_url))
+            columns = observe(latest=f'["sameContentAs",{started_ms},{first}]')
+            yield UrlObservation(written_url(url), started_ms, columns)
 
-    The lines of an activity are adjacent, and its type comes first; only a
-    `sameContentAs` follows later.
+
+class _ObservedFetch(NamedTuple):
+    """An activity, as an observation of a URL.
+
+    Attributes:
+        activity: with the kind of its task.
+        url: that is observed.
+        redirect: target of its redirects; None if there were none.
+        is_left: another page was read at the URL before, and is no more.
+        is_chained: another host redirects to the URL.
+        is_followed: the URL is the target of a redirect that another page had.
+        requested: URLs in their order, if there were redirects.
     """
-    text = lines.decode("utf-8", "replace")
-    for facts, piece in iter_described(text):
-        urls = _redirects(facts, piece)
-        if urls:
-            yield from _redirected(facts, piece, urls)
-        if _LOCATION in facts:
-            facts[_HOP] = facts[_LOCATION]
-            named = observe(latest=f'["{BY_REDIRECT}",0,"true"]')
-            yield UrlObservation(text_of(facts[_HOP]), 0, named)
-        if _DIRECTIVE in facts and _IS_NOINDEX in piece:
-            facts[RC + NOINDEX] = '"true"'
-        if _CRAWLED in facts:
-            yield _observed(facts)
-            yield from _followed(facts, urls)
-            if _SITEMAP_FORMAT in facts:
-                yield from _emptied(facts)
-    for _, crawled, started, first in _find_same(text) if _SAME in text else ():
-        ms = time_of(started)
-        columns = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
-        yield UrlObservation(text_of(f"{crawled}\n"), ms, columns)
+
+    activity: Activity
+    url: str
+    redirect: str | None = None
+    is_left: bool = False
+    is_chained: bool = False
+    is_followed: bool = False
+    requested: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, activity: Activity) -> Self:
+        url, task = activity.uri, activity.task
+        if task:
+            found = _find_task(task)
+            activity = activity._replace(task=found[1] if found else "")
+            if task.startswith(_OF_SOURCE):
+                activity = activity._replace(
+                    text_hash="", sketch="", n_shingles=0, statements_hash=""
+                )
+        requested = tuple(map(written_url, activity.requested))
+        redirect = None
+        if requested and requested[-1] != url:
+            redirect = requested[-1]
+        if activity.location:
+            redirect = written_url(activity.location)
+        is_chained = bool(requested) and requested[0] != url
+        return cls(
+            *(activity, url, redirect, task == _LEFT, is_chained),
+            requested=requested,
+        )
 
 
-def iter_described(text: str) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the terms of each activity in complete lines, and its lines."""
-    name = ""
-    for piece in text.split(_ACTIVITY_TYPE):
-        if name.startswith(_ACTIVITY):
-            yield _facts_of(name, piece), piece
-        # The name of the next activity starts a line.
-        name = piece[piece.rfind("\n") + 1 :]
+def _observe(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
+    activity = fetch.activity
+    if fetch.requested:
+        yield from _redirected(fetch)
+    if activity.location:
+        named = observe(latest=f'["{BY_REDIRECT}",0,"true"]')
+        yield UrlObservation(written_url(activity.location), 0, named)
+    yield _observed(fetch)
+    if fetch.requested:
+        yield from _followed(fetch)
+    if activity.sitemap_format:
+        yield from _emptied(fetch)
 
 
-def _facts_of(name: str, piece: str) -> dict[str, str]:
-    """Return the terms of an activity, of the response and of the first fault.
-
-    Args:
-        name: of the activity, without the closing bracket.
-        piece: its lines after the first, and perhaps other lines. Line feeds occur
-            only between statements.
-
-    Returns:
-        Terms by predicate; further lines may follow a term.
-    """
-    own = piece.replace(f"{name}:response> <", f"{name}> <")
-    statements = own.removeprefix(f"{name}> <").split(f"{_END}{name}> <")
-    facts = {
-        predicate: term
-        for predicate, _, term in [x.partition("> ") for x in statements]
-    }
-    if _FAULT in facts:
-        facts[_REASON] = piece.partition(f"{name}:fault:0> <{_REASON}> ")[2]
-    return facts
-
-
-def _observed(facts: dict[str, str]) -> UrlObservation:
-    crawled = text_of(facts[_CRAWLED])
-    started_ms = time_of(facts.get(_STARTED, ""))
-    if facts.get(_TASK, "").startswith(_OF_SOURCE):
-        for name in _OF_STATEMENTS:
-            facts.pop(name, None)
-    if (task := _find_task(facts.get(_TASK, ""))) is not None:
-        if facts[_TASK].startswith(_LEFT):
-            facts[_IS_LEFT] = '"true"'
-        facts[_TASK] = f'"{task[1]}"'
-    if number_of(facts.get(_DEPTH), 0) == 0:  # seeds, and the default
-        facts.pop(_DEPTH, None)
-    answer = number_of(facts.get(_HTTP_STATUS), 0)
-    n_statements = number_of(facts.get(_N_STATEMENTS), 0)
-    fault = text_of(facts[_REASON]) if _REASON in facts else ""
-    statements = _json(facts.get(_STATEMENTS_HASH, ""))
-    if not n_statements and facts.get(_FORMAT) == _HTML and statements == '""':
-        statements = f'"{NO_STATEMENTS}"'
-    fetch = (
-        f"{started_ms},{_json(facts.get(_STATUS, ''))},{answer},{n_statements}"
-        f",{quoted(fault)},{_json(facts.get(_CONTENT_HASH, ''))}"
-        f",{_json(facts.get(_TEXT_HASH, ''))},{number_of(facts.get(f'{RC}run'), -1)}"
-        f",{_json(facts.get(_LAST_MODIFIED, ''))},{statements}"
+def _observed(fetch: _ObservedFetch) -> UrlObservation:
+    activity = fetch.activity
+    started_ms, fault = activity.started_ms, activity.reason
+    statements = activity.statements_hash
+    if not activity.n_statements and activity.format == HTML.name and not statements:
+        statements = NO_STATEMENTS
+    columns = (
+        f"{started_ms},{quoted(activity.status)},{activity.http_status}"
+        f",{activity.n_statements},{quoted(fault)},{quoted(activity.content_hash)}"
+        f",{quoted(activity.text_hash)},{activity.run}"
+        f",{quoted(activity.last_modified)},{quoted(statements)}"
     )
     latest = [
-        f'["{name}",{started_ms},{_json(facts[predicate])}]'
-        for predicate, name in _LATEST.items()
-        if predicate in facts
+        f'["{name}",{started_ms},{quoted(value)}]' for name, value in _latest_of(fetch)
     ]
-    was_requested = bool(answer) or fault not in REFUSALS
-    latest += _page_request(facts, started_ms if was_requested else 0)
+    was_requested = bool(activity.http_status) or fault not in REFUSALS
+    latest += _page_request(fetch, started_ms if was_requested else 0)
     latest.sort()  # by name
-    origin = f"{started_ms},{_json(facts[_FOUND_BY])}" if _FOUND_BY in facts else ""
-    columns = observe(fetch=fetch, latest=",".join(latest), origin=origin)
-    return UrlObservation(crawled, started_ms, columns)
+    found_by = activity.found_by
+    origin = f"{started_ms},{quoted(found_by)}" if found_by else ""
+    columns_of = observe(fetch=columns, latest=",".join(latest), origin=origin)
+    return UrlObservation(fetch.url, started_ms, columns_of)
 
 
-def _page_request(facts: dict[str, str], requested_ms: int) -> Iterator[str]:
+def _latest_of(fetch: _ObservedFetch) -> Iterator[tuple[str, str]]:
+    """Yield names and values of which the latest counts."""
+    activity = fetch.activity
+    if fetch.redirect is not None:
+        yield "redirect", fetch.redirect
+    for name, text in (
+        ("etag", activity.etag),
+        ("foundBy", activity.found_by),
+        ("lastModified", activity.last_modified),
+        ("parent", activity.parent and written_url(activity.parent)),
+        ("canonical", activity.canonical and written_url(activity.canonical)),
+        ("sitemapFormat", activity.sitemap_format),
+        ("sketch", activity.sketch),
+        ("source", "sitemap" if activity.rank >= 0 else ""),
+        ("spider", activity.spider),
+        ("task", activity.task),
+    ):
+        if text:
+            yield name, text
+    for name, number in (
+        ("depth", activity.depth),
+        ("images", activity.n_images),
+        ("shingles", activity.n_shingles if activity.sketch else 0),
+        ("words", activity.n_words),
+        ("linkedWords", activity.n_linked_words),
+    ):
+        if number:
+            yield name, str(number)
+    for name, is_true in (
+        ("errorPage", activity.is_error_page),
+        ("isLeft", fetch.is_left),
+        (NOINDEX, NOINDEX in activity.robots_directives),
+    ):
+        if is_true:
+            yield name, "true"
+    if activity.immutable_until_ms:
+        yield "immutableUntil", time_text(activity.immutable_until_ms)
+
+
+def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:
     """Yield the value about the request of a page, which no later request changes.
 
     Args:
-        facts: of the activity.
+        fetch: of the page.
         requested_ms: its start; 0 if there was no request.
     """
-    task = facts.get(_TASK, '""')[1:-1]
-    if _FOLLOWED in facts:
+    activity, task = fetch.activity, fetch.activity.task
+    if fetch.is_followed:
         yield f'["{BY_REDIRECT}",0,"true"]'
         return
-    if _CHAIN in facts and (not task or task == RefreshedPage.TAG):
+    if fetch.is_chained and (not task or task == RefreshedPage.TAG):
         yield f'["{BY_LINK}",0,"true"]'
-    if _SOURCE in facts:
+    if activity.rank >= 0:
         yield f'["{BY_LIST}",0,"true"]'
-    elif _PARENT not in facts and requested_ms and (not task or task in _SEED_TASKS):
+    elif not activity.parent and requested_ms and (not task or task in _SEED_TASKS):
         yield f'["{SEED}",{requested_ms},"true"]'
-    elif _CHAIN not in facts and (not task or _IS_LEFT in facts):
+    elif not fetch.is_chained and (not task or fetch.is_left):
         yield f'["{BY_LINK}",0,"true"]'
 
 
-def _redirects(facts: dict[str, str], piece: str) -> list[str]:
-    """Return the requested URLs of an activity with redirects, in order.
-
-    Their ends become terms of the activity, if they are other URLs.
-    """
-    if _REDIRECTS not in facts:
-        return []
-    hops = piece.split(f"> <{_HOP}> ")[1:]
-    urls = [text_of(hop) for hop in hops]
-    crawled = text_of(facts.get(_CRAWLED, ""))
-    if urls and urls[-1] != crawled:
-        facts[_HOP] = hops[-1]
-    if urls and urls[0] != crawled:
-        facts[_CHAIN] = hops[0]
-    return urls
-
-
-def _followed(facts: dict[str, str], urls: list[str]) -> Iterator[UrlObservation]:
+def _followed(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     """Yield the requests that followed the redirects of a page."""
-    crawled, task = text_of(facts[_CRAWLED]), facts.get(_TASK, '""')[1:-1]
-    if crawled not in urls or task not in ("", RefreshedPage.TAG):
+    activity, url, urls = fetch.activity, fetch.url, fetch.requested
+    if url not in urls or activity.task not in ("", RefreshedPage.TAG):
         return
-    *between, end = urls[urls.index(crawled) :]
-    moved = {
-        _STARTED: facts[_STARTED],
-        _STATUS: '"REDIRECTED"',
-        _HOP: facts.get(_HOP, ""),
-    }
-    for url in between[1:]:
-        yield _observed(moved | {_CRAWLED: f"<{url}>", _FOLLOWED: ""})
-    if end != crawled:
-        own = {name: facts[name] for name in facts.keys() - _OF_REDIRECT}
-        yield _observed(own | {_CRAWLED: f"<{end}>", _FOLLOWED: ""})
+    *between, end = urls[urls.index(url) :]
+    moved = Activity("", activity.started_ms, status="REDIRECTED")
+    for each in between[1:]:
+        redirect = fetch.redirect or ""
+        yield _observed(_ObservedFetch(moved, each, redirect, is_followed=True))
+    if end != url:
+        # Without the terms that are about the page that redirects.
+        own = activity._replace(parent="", rank=-1, found_by="", task="")
+        yield _observed(_ObservedFetch(own, end, is_followed=True))
 
 
-def _redirected(
-    facts: dict[str, str], piece: str, urls: list[str]
-) -> Iterator[UrlObservation]:
+def _redirected(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     """Yield the redirect target of each URL of another host before the crawled URL."""
-    crawled, ms = text_of(facts.get(_CRAWLED, "")), time_of(facts.get(_STARTED, ""))
+    urls, ms = fetch.requested, fetch.activity.started_ms
     for url in urls:
-        if url == crawled:
+        if url == fetch.url:
             break
         if url != urls[-1]:
             latest = f'["redirect",{ms},{quoted(urls[-1])}]'
-            if f"<{graph_iri(url)}> <{_WITHDRAWN}> <" in piece:
+            if fetch.activity.withdraws(url):
                 latest += f',["withdrawn",{ms},"true"]'
             yield UrlObservation(url, ms, observe(latest=latest))
 
 
-def _emptied(facts: dict[str, str]) -> Iterator[UrlObservation]:
+def _emptied(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     """Yield the reading of a sitemap without entries, which has no statements."""
-    counts = [number_of(facts.get(x), 0) for x in (_N_STATEMENTS, f"{RC}links")]
-    is_read = text_of(facts[_STATUS]) == "SUCCESSFUL" and not any(counts)
-    if is_read and text_of(facts[_SITEMAP_FORMAT]) != "unknown":
-        end, ms = facts.get(_HOP, facts[_CRAWLED]), time_of(facts.get(_STARTED, ""))
-        yield from _SitemapReading(text_of(end).encode(), ms, is_sitemap=True).end()
-
-
-def _json(term: str) -> str:
-    r"""Return the text of a term of canonical N-Quads as a JSON string.
-
-    >>> _json('"a"'), _json("<http://e.example/>")
-    ('"a"', '"http://e.example/"')
-    """
-    is_plain = term.isprintable() and "\\" not in term and term.find('"', 1) > 0
-    if is_plain and term.endswith('"') and len(term) <= MAX_URL_CHARS:
-        return term
-    return quoted(text_of(term))
-
-
-def text_of(term: str) -> str:
-    r"""Return the text of a term of canonical N-Quads, ignoring all after its line.
-
-    >>> text_of('"a\\nb"'), text_of("<http://e.example/>")
-    ('a\nb', 'http://e.example/')
-    """
-    term = term.partition(_END)[0]
-    if term[:1] == "<":
-        return term[1:-1]
-    end = len(term) - 1 if term.endswith('"') else term.rfind('"')
-    if "\\" in term:
-        with suppress(ValueError):  # JSON has all escapes of N-Quads used here
-            return str(json.loads(term[: end + 1]))[:MAX_URL_CHARS]
-    return term[1:end][:MAX_URL_CHARS]
-
-
-def number_of(term: str | None, default: int) -> int:
-    """Return an integer of canonical N-Quads, or a default."""
-    digits = "" if term is None else term[1:].partition('"')[0]
-    return whole_number(digits, default)
-
-
-def time_of(term: str) -> int:
-    """Return a time of provenance in ms; 0 if missing or invalid."""
-    return unix_ms(term[1:].partition('"')[0]) or 0
+    activity = fetch.activity
+    is_empty = not activity.n_statements and not activity.n_links
+    is_read = activity.status == "SUCCESSFUL" and is_empty
+    if is_read and activity.sitemap_format != "unknown":
+        end = fetch.url if fetch.redirect is None else fetch.redirect
+        reading = _SitemapReading(end.encode(), activity.started_ms, is_sitemap=True)
+        yield from reading.end()
 
 
 _NOT_FETCHED: Final = observe()[2:]

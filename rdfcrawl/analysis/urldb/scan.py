@@ -10,11 +10,12 @@ from typing import Final
 from rdfcrawl.analysis.urldb.observations import (
     LinkedUrls,
     UrlObservation,
-    iter_activities,
     iter_listings,
+    observe_block,
 )
 from rdfcrawl.analysis.urldb.record import key_of, pack, spell
 from rdfcrawl.core.sorting import StringSorter
+from rdfcrawl.stores.provenance.blocks import iter_blocks
 from rdfcrawl.stores.reading import SegmentDamage, iter_lines, iter_read
 from rdfcrawl.stores.segment_file import GzipMember, iter_content, list_segments
 from rdfcrawl.uri import NormalForm
@@ -86,7 +87,8 @@ class LogScan:
         self._add(iter_listings(_blocks(fd, member)))
 
     def _read_provenance(self, fd: int, member: GzipMember) -> None:
-        self._add(iter_activities(b"".join(_blocks(fd, member))))
+        for block in iter_blocks(_blocks(fd, member)):
+            self._add(observe_block(block))
 
     def _read_links(self, fd: int, member: GzipMember) -> None:
         self._links.add(_blocks(fd, member))

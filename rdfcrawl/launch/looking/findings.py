@@ -187,7 +187,7 @@ def _result(fetch: SiteFetch) -> str:
     reason = next(iter(fetch.reasons), "")
     if not fetch.http_status:
         return reason or "not requested"
-    if target := fetch.facts.get(f"{RC}location"):
+    if target := fetch.location:
         return f"{fetch.http_status}, to {target}"
     is_explained = not reason or fetch.http_status >= 400
     return f"{fetch.http_status}" if is_explained else f"{fetch.http_status}, {reason}"

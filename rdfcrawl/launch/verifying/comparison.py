@@ -18,7 +18,6 @@ from rdfcrawl.analysis.verifications import (
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.last_copies import are_too_few, is_plausible
-from rdfcrawl.core.namespaces import RC
 from rdfcrawl.launch.verifying.fetches import SiteFetch
 from rdfcrawl.launch.verifying.held import HeldSite, HeldUnit
 from rdfcrawl.stores.followers.verification import (
@@ -76,12 +75,12 @@ class SiteComparison:
     def _read_lists(self) -> None:
         """Count the requests, and note which lists were not read completely."""
         fetches = self._now.fetches
-        seen: set[tuple[str, str, str]] = set()
+        seen: set[tuple[str, str, int]] = set()
         for each in fetches.fetches:
             source = fetches.source(each)
             if source is None:
                 continue
-            key = each.crawled, each.task, each.started
+            key = each.crawled, each.task, each.started_ms
             if key not in seen:  # a response may have several documents
                 seen.add(key)
                 self._reports[source].n_requests += each.n_requests
@@ -263,7 +262,7 @@ def _without_statements(before: SiteFetch, now: SiteFetch) -> _Finding:
 
     It may be true only of a page that was one before: see `core.last_copies`.
     """
-    formats = [each.facts.get(f"{RC}format") for each in (before, now)]
+    formats = [each.activity.format for each in (before, now)]
     is_true = formats == [HTML.name] * 2 and now.status != "PARTIAL"
     verdict = MatchVerdict.STALE if is_true else MatchVerdict.UNKNOWN
     return verdict, "no statements there"

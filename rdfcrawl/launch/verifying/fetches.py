@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
-from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.verifications import SourceKind, SourceName
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, SQUIRREL
 from rdfcrawl.core.records import Kind
-from rdfcrawl.rdf.terms import text_of_term, whole_number
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.provenance.records import Activity, written_url
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
 
-_find_facts: Final = re.compile(
-    rf"^<([^>\n]*)> <{PROV}wasGeneratedBy> <urn:rdfcrawl:activity:"
-    r"|^<(urn:rdfcrawl:activity:[0-9a-f]{32})(?::(response|(?:fault|hop):[0-9]+))?>"
-    r" <([^>\n]*)> (?:<([^>\n]*)>|(\"(?:[^\"\\\n]|\\.)*\"))".encode(),
-    re.MULTILINE,
-).findall
 _PAYLOAD: Final = re.compile(r"payload=([a-z]+)\(")
 _HARVESTER: Final = re.compile(r"payload=custom\(harvester=([^,)]+)")
 _DATASET: Final = re.compile(r"(?:dump|sample|described)\(dataset=(.*), (?:way|uri)=")
@@ -64,26 +58,27 @@ class SourceRoot(NamedTuple):
     is_named: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SiteFetch:
     """One activity of a crawl.
 
     Attributes:
-        facts: its properties and those of its response, by IRI.
-        reasons: of its faults.
+        activity: its record.
+        crawled: the URI of the record.
         hops: URLs that were requested one after another, if there were redirects.
-        graph: of the document that it generated; empty if there is none.
     """
 
-    facts: dict[str, str] = field(default_factory=dict)
-    reasons: list[str] = field(default_factory=list)
-    hops: list[str] = field(default_factory=list)
-    graph: str = ""
+    activity: Activity
+    crawled: str
+    hops: tuple[str, ...] = ()
 
-    @property
-    def crawled(self) -> str:
-        """The URI of the record."""
-        return self.facts.get(f"{SQUIRREL}crawled", "")
+    @classmethod
+    def of(cls, activity: Activity) -> Self:
+        """Return the fetch of an activity."""
+        hops = activity.requested
+        return cls(
+            activity, activity.uri, tuple(map(written_url, hops)) if hops else ()
+        )
 
     @property
     def url(self) -> str:
@@ -100,40 +95,61 @@ class SiteFetch:
         return len(self.hops) - self.hops.index(self.crawled)
 
     @property
+    def graph(self) -> str:
+        """The document that it generated; empty if there is none."""
+        activity = self.activity
+        return graph_iri(activity.document_url) if activity.has_document else ""
+
+    @property
     def parent(self) -> str:
         """The document that named the URI."""
-        return self.facts.get(f"{RC}parent", "")
+        return written_url(self.activity.parent) if self.activity.parent else ""
 
     @property
     def task(self) -> str:
         """The text of the task."""
-        return self.facts.get(f"{RC}task", "")
+        return self.activity.task
 
     @property
     def status(self) -> str:
         """The result; see `docs/reference/provenance.md`."""
-        return self.facts.get(f"{SQUIRREL}status", "")
+        return self.activity.status
 
     @property
     def http_status(self) -> int:
         """The status of the response; 0 if there was none."""
-        return whole_number(self.facts.get(f"{HTTP}statusCodeValue", ""))
+        return self.activity.http_status
 
     @property
     def n_statements(self) -> int:
         """Number of statements that were stored."""
-        return whole_number(self.facts.get(f"{SQUIRREL}approxNumberOfTriples", ""))
+        return self.activity.n_statements
 
     @property
-    def started(self) -> str:
-        """When it began; these texts are in the order of time."""
-        return self.facts.get(f"{PROV}startedAtTime", "")
+    def started_ms(self) -> int:
+        """When it began, Unix time."""
+        return self.activity.started_ms
+
+    @property
+    def reasons(self) -> list[str]:
+        """Reasons of its faults."""
+        return [each.reason for each in self.activity.faults]
 
     @property
     def validators(self) -> tuple[str, str]:
         """`ETag` and `Last-Modified` of the response."""
-        facts = self.facts
-        return facts.get(f"{RC}etag", ""), facts.get(f"{RC}lastModified", "")
+        return self.activity.etag, self.activity.last_modified
+
+    @property
+    def location(self) -> str:
+        """Target of a redirect that was not followed; empty if there is none."""
+        target = self.activity.location
+        return written_url(target) if target else ""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a sitemap lists it."""
+        return self.activity.rank >= 0
 
     @property
     def is_of_source(self) -> bool:
@@ -193,9 +209,7 @@ class SiteScope:
 
     def concerns(self, fetch: SiteFetch) -> bool:
         """Return whether a fetch is of the site, or of a URL that it leads to."""
-        # Later statements on an activity, such as `rc:sameContentAs`, have no status.
-        urls = (fetch.crawled, fetch.parent, fetch.url) if fetch.status else ()
-        if not any(map(self.owns, urls)):
+        if not any(map(self.owns, (fetch.crawled, fetch.parent, fetch.url))):
             return False
         if self._is_led(fetch):
             self.led.add(fetch.crawled)
@@ -220,12 +234,12 @@ def gather_fetches(root: Path, scopes: Sequence[SiteScope]) -> list[list[SiteFet
     while True:
         n_led = [len(each.led) for each in scopes]
         found: list[list[SiteFetch]] = [[] for _ in scopes]
-        for fetch in _iter_fetches(root):
+        for fetch in map(SiteFetch.of, iter_activities(root / "provenance")):
             for scope, some in zip(scopes, found, strict=True):
                 if scope.concerns(fetch):
                     some.append(fetch)
         if n_led == [len(each.led) for each in scopes]:
-            return [sorted(some, key=lambda each: each.started) for some in found]
+            return [sorted(some, key=lambda each: each.started_ms) for some in found]
 
 
 class SiteFetches:
@@ -302,8 +316,7 @@ class SiteFetches:
         if fetch.url in self.collections:
             return SourceName(SourceKind.COLLECTION, fetch.url)
         above = self._of_step.get(fetch.parent)
-        is_listed = f"{RC}source" in fetch.facts
-        kind = SourceKind.SITEMAP if is_listed else SourceKind.PORTAL
+        kind = SourceKind.SITEMAP if fetch.is_listed else SourceKind.PORTAL
         if above is not None and above.kind is kind and self.scope.owns(fetch.parent):
             return above
         return SourceName(SourceKind.LINKED, host_of(fetch.url))
@@ -327,29 +340,5 @@ class SiteFetches:
 
 def _weakness(fetch: SiteFetch) -> tuple[bool, bool]:
     """Return the order in which the fetches of one URL name its source."""
-    is_linked = not (fetch.task or f"{RC}source" in fetch.facts)
+    is_linked = not (fetch.task or fetch.is_listed)
     return fetch.task.startswith("refreshed"), is_linked
-
-
-def _iter_fetches(root: Path) -> Iterator[SiteFetch]:
-    """Yield the activities in the provenance of a crawl; their lines are adjacent."""
-    current, fetch = b"", SiteFetch()
-    for block in iter_provenance(root / "provenance"):
-        for graph, name, node, predicate, iri, text in _find_facts(block):
-            if graph:
-                fetch.graph = graph.decode()
-                continue
-            if name != current:
-                yield fetch
-                current, fetch = name, SiteFetch()
-            if node.startswith(b"hop"):
-                if predicate == _FIRST:
-                    fetch.hops.append(text_of_term(iri, text))
-            elif not node.startswith(b"fault"):
-                fetch.facts[predicate.decode()] = text_of_term(iri, text)
-            elif predicate.endswith(b"#reason"):
-                fetch.reasons.append(text_of_term(iri, text))
-    yield fetch
-
-
-_FIRST: Final = f"{RDF}first".encode()

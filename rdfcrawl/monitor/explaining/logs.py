@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
-from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDFS, SQUIRREL
 from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
@@ -26,148 +26,78 @@ from rdfcrawl.monitor.explaining.values import (
     UriTarget,
     UriVersion,
 )
-from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, iter_blocks
+from rdfcrawl.stores.provenance.records import Activity, activity_iri, written_url
+from rdfcrawl.stores.provenance.statements import time_text
 from rdfcrawl.stores.reading import SegmentDamage
 from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
 from rdfcrawl.uri.parse import seed_url
 
-ACTIVITY: Final = rb"<urn:rdfcrawl:activity:[0-9a-f]{32}"
 MAX_LISTED: Final = 20
-_find_facts: Final = re.compile(
-    rb"^%b([^>\n]*)> <([^>\n]*)> (?:<([^>\n]*)>|(\"(?:[^\"\\\n]|\\.)*\"))" % ACTIVITY,
-    re.MULTILINE,
-).findall
-_N_STATEMENTS: Final = f"{SQUIRREL}approxNumberOfTriples"
-_LABELS: Final = {f"{RC}extractor", f"{RDFS}label"}
-
-_Facts = dict[str, list[str]]  # by predicate, values in order
 
 
-def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
-    """Parse the lines about an activity.
-
-    Args:
-        name: of the activity, without its closing bracket.
-        content: complete lines that include those about the activity.
-    """
-    own: _Facts = defaultdict(list)
-    nodes: dict[str, _Facts] = defaultdict(lambda: defaultdict(list))
-    for suffix, predicate, iri, text in _find_facts(_lines_about(name, content)):
-        node = suffix.decode()
-        facts = own if node in ("", ":response") else nodes[node]
-        facts[predicate.decode()].append(text_of_term(iri, text))
-
-    def first(term: str) -> str:
-        return own[term][0] if term in own else ""
-
+def _explained(activity: Activity) -> ExplainedFetch:
+    written = written_url
     return ExplainedFetch(
-        uri=first(f"{SQUIRREL}crawled"),
-        started_ms=unix_ms(first(f"{PROV}startedAtTime")) or 0,
-        ended_ms=unix_ms(first(f"{PROV}endedAtTime")) or 0,
-        status=first(f"{SQUIRREL}status"),
-        http_status=whole_number(first(f"{HTTP}statusCodeValue")),
-        n_statements=whole_number(first(_N_STATEMENTS)),
-        n_links=whole_number(first(f"{RC}links")),
-        run=whole_number(first(f"{RC}run"), -1),
-        depth=whole_number(first(f"{SQUIRREL}depth")),
-        parent=first(f"{RC}parent"),
-        found_by=first(f"{RC}foundBy"),
-        task=first(f"{RC}task"),
-        spider=first(f"{RC}spider"),
-        same_content_as=first(f"{RC}sameContentAs"),
-        hops=tuple(_each(nodes, ":hop:", f"{RDF}first")),
-        faults=tuple(_faults(nodes)),
-        n_faults=whole_number(first(f"{RC}faults")),
-        reading=_reading(own, nodes, first(f"{RC}bytes")),
+        uri=activity.uri,
+        started_ms=activity.started_ms,
+        ended_ms=activity.ended_ms,
+        status=activity.status,
+        http_status=activity.http_status,
+        n_statements=activity.n_statements,
+        n_links=activity.n_links,
+        run=activity.run,
+        depth=activity.depth,
+        parent=written(activity.parent) if activity.parent else "",
+        found_by=activity.found_by,
+        task=activity.task,
+        spider=activity.spider,
+        same_content_as="",
+        hops=tuple(map(written, activity.requested)),
+        faults=tuple(UriFault(x.reason, x.detail, x.n_times) for x in activity.faults),
+        n_faults=activity.n_faults,
+        reading=_reading(activity),
     )
 
 
-def _lines_about(name: bytes, content: bytes) -> bytes:
-    begin = max(content.find(name + b"> "), 0)
-    end = content.rfind(b"\n" + name) + 1
-    end = content.find(b"\n", max(begin, end)) + 1 or len(content)
-    lines = content[begin:end].split(b"\n")
-    return b"\n".join(line for line in lines if line.startswith(name))
-
-
-def _reading(
-    own: _Facts, nodes: Mapping[str, _Facts], n_bytes: str
-) -> ExplainedReading:
-    def first(term: str) -> str:
-        return own[RC + term][0] if RC + term in own else ""
-
+def _reading(activity: Activity) -> ExplainedReading:
+    until_ms, canonical = activity.immutable_until_ms, activity.canonical
+    extractors = (
+        ReadPart(name=name, format="", n_statements=n) for name, n in activity.extracted
+    )
+    members = (
+        ReadPart(name=x.name, format=x.format, n_statements=x.n_statements)
+        for x in activity.members[:MAX_LISTED]
+    )
     return ExplainedReading(
-        n_bytes=whole_number(n_bytes, -1),
-        media_type=first("mediaType"),
-        etag=first("etag"),
-        last_modified=first("lastModified"),
-        immutable_until=first("immutableUntil"),
-        format=first("format"),
-        decided_by=first("decidedBy"),
-        packing=first("packing"),
-        compared_to_last=first("comparedToLast"),
-        canonical=first("canonical"),
-        is_error_page=first("errorPage") == "true",
-        robots_directives=tuple(own.get(f"{RC}robotsDirective", ())),
-        content_signals=tuple(own.get(f"{RC}contentSignal", ())),
-        tdm_reservation=first("tdmReservation"),
-        tdm_policy=first("tdmPolicy"),
-        extractors=tuple(_parts(nodes, ":extraction:")),
-        members=tuple(_parts(nodes, ":member:")[:MAX_LISTED]),
-        n_members=whole_number(first("members")),
+        n_bytes=activity.n_bytes,
+        media_type=activity.media_type,
+        etag=activity.etag,
+        last_modified=activity.last_modified,
+        immutable_until=time_text(until_ms) if until_ms else "",
+        format=activity.format,
+        decided_by=activity.decided_by,
+        packing=activity.packing,
+        compared_to_last=activity.compared_to_last,
+        canonical=written_url(canonical) if canonical else "",
+        is_error_page=activity.is_error_page,
+        robots_directives=activity.robots_directives,
+        content_signals=activity.content_signals,
+        tdm_reservation="" if activity.tdm < 0 else str(activity.tdm),
+        tdm_policy=activity.tdm_policy,
+        extractors=tuple(extractors),
+        members=tuple(members),
+        n_members=activity.n_members,
     )
-
-
-def _each(nodes: Mapping[str, _Facts], kind: str, term: str) -> list[str]:
-    return [
-        value
-        for name, facts in nodes.items()
-        if name.startswith(kind)
-        for value in facts.get(term, ())
-    ]
-
-
-def _parts(nodes: Mapping[str, _Facts], kind: str) -> list[ReadPart]:
-    found = []
-    for name, facts in nodes.items():
-        if name.startswith(kind):
-            labels = [facts[term][0] for term in _LABELS if term in facts]
-            found.append(
-                ReadPart(
-                    name=labels[0] if labels else "",
-                    format=facts.get(f"{RC}format", [""])[0],
-                    n_statements=whole_number(facts.get(_N_STATEMENTS, [""])[0]),
-                )
-            )
-    return found
-
-
-def _faults(nodes: Mapping[str, _Facts]) -> list[UriFault]:
-    return [
-        UriFault(
-            facts.get(f"{RC}reason", [""])[0],
-            facts.get(f"{RC}detail", [""])[0],
-            whole_number(facts.get(f"{RC}count", [""])[0], 1),
-        )
-        for name, facts in nodes.items()
-        if name.startswith(":fault:")
-    ]
 
 
 MAX_STEPS: Final = 255  # documents on the way to a seed
 MAX_TARGETS: Final = 100
 MAX_VERSIONS: Final = 100
 
-_SAME: Final = f"{RC}sameContentAs".encode()
-_NAMING: Final = f"{SQUIRREL}crawled".encode(), f"{RDF}first".encode(), _SAME
-_named: Final = re.compile(
-    rb"(%b)[^>\n]*> <(%b)> (?:<([^>\n]*)>|\"((?:[^\"\\\n]|\\.)*+)\"\S*+ <)"
-    % (ACTIVITY, b"|".join(_NAMING))
-).match
 _DOCUMENT: Final = re.compile(rb"#\tdocument <([^>]*)> ([0-9]+)").fullmatch
 
 
@@ -183,6 +113,59 @@ class FoundFetches(NamedTuple):
     fetches: list[ExplainedFetch]
     copies: tuple[str, ...]
     n_copies: int
+
+
+class _FetchCollector:
+    """The activities about one URI in the blocks of some members.
+
+    Args:
+        matches: returns whether a URL is the URI.
+    """
+
+    def __init__(self, matches: Callable[[bytes], bool]) -> None:
+        self._matches = matches
+        self._fetches: dict[str, ExplainedFetch] = {}  # by activity
+        self._latest: deque[str] = deque()
+        self._same: dict[str, str] = {}  # first URL of the content, by activity
+        self._copies: list[str] = []
+        self._n_copies = 0
+
+    def add(self, block: ActivityBlock) -> None:
+        """Add the activities of a block."""
+        for each in block.activities:
+            urls = each.url, *each.requested
+            if any(self._matches(written_url(url).encode()) for url in urls):
+                self._keep(each.iri(block.worker), _explained(each))
+        for same in block.same:
+            if self._matches(written_url(same.url).encode()):
+                name = activity_iri(block.worker, same.url, same.started_ms)
+                self._same[name] = written_url(same.first_url)
+            if self._matches(written_url(same.first_url).encode()):
+                self._n_copies += 1
+                if len(self._copies) < MAX_LISTED:
+                    self._copies.append(written_url(same.url))
+
+    def _keep(self, name: str, fetch: ExplainedFetch) -> None:
+        if name in self._fetches:
+            return
+        self._fetches[name] = fetch
+        self._latest.append(name)
+        if len(self._latest) > 100 * MAX_LISTED:
+            del self._fetches[self._latest.popleft()]
+
+    def result(self, n_more_copies: int) -> FoundFetches:
+        """Return all that was found.
+
+        Args:
+            n_more_copies: in members that were left out.
+        """
+        fetches = [
+            replace(fetch, same_content_as=self._same.get(name, ""))
+            for name, fetch in self._fetches.items()
+        ]
+        fetches.sort(key=lambda each: each.started_ms)
+        n_copies = self._n_copies + n_more_copies
+        return FoundFetches(fetches, tuple(self._copies), n_copies)
 
 
 class LinksOfUri(NamedTuple):
@@ -260,55 +243,20 @@ class UriSearch:
 
         With a spelling, only that one is searched, which is faster.
         """
-        named = f"<{graph_iri(spelling)}>".encode() if spelling else b""
+        named = quoted(spelling)[1:-1].encode() if spelling else b""
 
         def wants(content: bytes) -> bool:
             return named in content if named else self._wants(content)
 
         roles = [PlaceRole.FETCH, *([] if named else [PlaceRole.SAME_CONTENT])]
         members = self._logs.naming(self._mark, roles, wants, self._note_damage)
-        found: dict[bytes, ExplainedFetch] = {}
-        latest: deque[bytes] = deque()
-        copies: list[str] = []
-        n_copies = members.n_left_out.get(PlaceRole.SAME_CONTENT, 0)
+        found = _FetchCollector(self.matches)
         for each in members.found:
-            if named not in each.content:
-                continue
-            for name, predicate, term in self._iter_named(each.content):
-                if predicate == _SAME:
-                    n_copies += 1
-                    if len(copies) < MAX_LISTED:
-                        copies.append(read_fetch(name, each.content).uri)
-                    continue
-                fetch = read_fetch(name, each.content)
-                if name in found:
-                    # A later activity may state that it has the content of another URI.
-                    same = found[name].same_content_as or fetch.same_content_as
-                    found[name] = replace(found[name], same_content_as=same)
-                elif self.matches(term):
-                    found[name] = fetch
-                    latest.append(name)
-                    if len(latest) > 100 * MAX_LISTED:
-                        del found[latest.popleft()]
-        fetches = sorted(found.values(), key=lambda each: each.started_ms)
-        return FoundFetches([x for x in fetches if x.uri], tuple(copies), n_copies)
-
-    def _iter_named(self, content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-        """Yield activity, predicate and term of each statement about the URI."""
-        found = []
-        for predicate in _NAMING:
-            mark = b"> <%b> " % predicate
-            at = content.find(mark)
-            while at >= 0:
-                begin = content.rfind(b"\n", 0, at) + 1
-                end = content.find(b"\n", at)
-                if match := _named(content, begin, end if end >= 0 else len(content)):
-                    term = match[3] if match[3] is not None else match[4]
-                    if self.matches(term):
-                        found.append((begin, match[1], match[2], term))
-                at = content.find(mark, at + len(mark))
-        for _, name, said, term in sorted(found):
-            yield name, said, term
+            if named in each.content:
+                for block in iter_blocks((each.content,)):
+                    found.add(block)
+        n_left_out = members.n_left_out.get(PlaceRole.SAME_CONTENT, 0)
+        return found.result(n_left_out)
 
     def decisions(self) -> tuple[list[LoggedDecision], int]:
         """Return the decisions about the URI, oldest first, and their total number."""

@@ -223,7 +223,7 @@ class _MemberReader(NamedTuple):
     def read(self, path: Path, fd: int, member: GzipMember) -> Iterator[FoundContent]:
         if self.kind == "quads":
             return iter((FoundContent(path, member, b""),))
-        pieces = read_pieces(fd, member, is_provenance=self.kind == "provenance")
+        pieces = read_pieces(fd, member)
         return (FoundContent(path, member, x.content, x.mark) for x in pieces)
 
     def read_wanted(

@@ -58,8 +58,8 @@ from rdfcrawl.monitor.metrics.reading import (
     read_redis,
 )
 from rdfcrawl.monitor.operating.status import sum_of
-from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
+from rdfcrawl.stores.provenance.records import Status
 from rdfcrawl.uri.guard.policy import RefusalCause
 
 _OTHER: Final = "other"

@@ -395,8 +395,8 @@ class LogFollowing:
                 ):
                     self._apply(some)
             checkpoint = self._once.marked(checkpoint)
-        if batch.provenance:
-            self._follower.add_provenance(batch.provenance)
+        if batch.activities:
+            self._follower.add_provenance(batch.provenance())
         self._follower.commit(checkpoint)
         if self._once is not None:
             self._once.settle()

@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # statements in memory
 BATCH_DOCUMENTS: Final = 10_000
+_STATED_BYTES: Final = 10  # of statements, for each byte of an activity
 _QUADS: Final = "quads"
 _PROVENANCE: Final = "provenance"
 
@@ -197,22 +198,22 @@ class _GatheredBatch:
         self._given = dict(self.offsets)
         self._documents: list[LogDocument] = []
         self._dropped: list[DroppedVersion] = []
-        self._provenance: list[bytes] = []
+        self._activities: list[bytes] = []
         self._n_bytes = 0
 
     def add(self, found: bytes | _Documents, name: str, end: int) -> bool:
         """Add the content of a member; return whether the batch is full.
 
         Args:
-            found: provenance, or documents.
+            found: lines of activities, or documents.
             name: of the segment.
             end: of the member.
         """
         self.offsets[name] = end
         if isinstance(found, bytes):
             if found:
-                self._provenance.append(found)
-            self._n_bytes += len(found)
+                self._activities.append(found)
+            self._n_bytes += len(found) * _STATED_BYTES
         else:
             for each in found:
                 if isinstance(each, DroppedVersion):
@@ -230,11 +231,11 @@ class _GatheredBatch:
         self._given = dict(self.offsets)
         yield LogBatch(
             tuple(self._documents),
-            tuple(self._provenance),
+            tuple(self._activities),
             Checkpoint(self._start.log, self._start.generation, self._given),
             tuple(self._dropped),
         )
-        self._documents, self._dropped, self._provenance = [], [], []
+        self._documents, self._dropped, self._activities = [], [], []
         self._n_bytes = 0
 
 

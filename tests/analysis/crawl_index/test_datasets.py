@@ -9,6 +9,9 @@ import pytest
 
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
 from rdfcrawl.analysis.crawl_index.members import LogMember
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, encode_block
+from rdfcrawl.stores.provenance.records import Activity
+from tests.support.described_documents import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,19 +78,15 @@ def test_wrong_counts_are_none(connection: sqlite3.Connection, value: str) -> No
     assert _rows(connection, "name, n_stated") == [("urn:d", None)]
 
 
-def _step(n: int, run: int, task: str, n_statements: int) -> str:
-    about = f"<urn:rdfcrawl:activity:{n:032x}>"
-    rc, graph = "urn:rdfcrawl:vocab#", "<urn:rdfcrawl:provenance> .\n"
-    sq = "http://w3id.org/dice-research/squirrel/vocab#"
-    return "".join(
-        f"{about} {said} {graph}"
-        for said in (
-            f"<{_TYPE}> <http://www.w3.org/ns/prov#Activity>",
-            f"<{sq}crawled> <http://a.example/sparql>",
-            f'<{sq}approxNumberOfTriples> "{n_statements}"',
-            f'<{rc}run> "{run}"',
-            f'<{rc}task> "source(run={run}, payload=sparql(step={task}))"',
-        )
+def _step(n: int, run: int, task: str, n_statements: int) -> LogMember:
+    step = Activity(
+        "http://a.example/sparql",
+        run=run,
+        n_statements=n_statements,
+        task=f"source(run={run}, payload=sparql(step={task}))",
+    )
+    return LogMember(
+        "provenance", "w", n, 1, encode_block(ActivityBlock(WORKER, [step]))
     )
 
 
@@ -95,13 +94,9 @@ def test_steps_of_a_run_are_added_up(connection: sqlite3.Connection) -> None:
     """If an endpoint is read in steps, then those of its last run count together."""
     steps = [("graphs", 0, 1), ("whole", 0, 100), ("whole", 0, 20)]
     for n, (task, run, n_statements) in enumerate(steps):
-        text = _step(n, run, task, n_statements)
-        DatasetTally().take(
-            connection, LogMember("provenance", "w", n, 1, text.encode())
-        )
+        DatasetTally().take(connection, _step(n, run, task, n_statements))
     assert _rows(connection, "kinds, ways, n_stored") == [("SPARQL", "endpoint", 121)]
-    text = _step(9, 1, "whole", 7)
-    DatasetTally().take(connection, LogMember("provenance", "w", 9, 1, text.encode()))
+    DatasetTally().take(connection, _step(9, 1, "whole", 7))
     assert _rows(connection, "n_stored") == [(7,)]
 
 

@@ -10,8 +10,7 @@ from rdfcrawl.analysis.crawl_index.members import LogMember
 from rdfcrawl.analysis.crawl_index.tallies import MOST_EXAMPLES, FaultTally
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Record
-from rdfcrawl.pipelines.provenance import describe
-from tests.support.described_documents import WORKER, document
+from tests.support.described_documents import block_of, document
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
@@ -34,8 +33,8 @@ def tallied(*members: list[Document]) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     connection.executescript(FaultTally.schema)
     for number, documents in enumerate(members):
-        content = b"".join(describe(each, WORKER) for each in documents)
-        member = LogMember("provenance", "w.nq.gz", number, 1, content)
+        content = block_of(*documents)
+        member = LogMember("provenance", "w.jsonl.gz", number, 1, content)
         FaultTally().take(connection, member)
     return connection
 

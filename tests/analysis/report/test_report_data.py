@@ -30,7 +30,7 @@ from rdfcrawl.analysis.report.making import group_by_domain, make_report
 from tests.support.report_facts import (
     FIRST_DAY,
     SITE_B,
-    activity_lines,
+    activity,
     at,
     both_sites,
     uri,
@@ -38,6 +38,7 @@ from tests.support.report_facts import (
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.report.content import CrawlReport
+    from rdfcrawl.stores.provenance.records import Activity
 
 
 def report_of(sites: SiteFigures, counts: ActivityCounts | None = None) -> CrawlReport:
@@ -252,26 +253,28 @@ def test_days_are_bounded(counts: dict[int, int]) -> None:
     assert sum(dot.n for dot in dots) == sum(counts.values())
 
 
+def counted(*activities: Activity) -> ActivityCounts:
+    """Return the counts of some activities."""
+    counts = ActivityCounts()
+    for each in activities:
+        counts.count(each)
+    return counts
+
+
 def test_activities_by_hand() -> None:
     """If activities are counted by hand, then the tables say the same."""
-    blocks = [
-        activity_lines(1, "http://a.example/1", secs=3, n_statements=5),
-        activity_lines(2, "http://a.example/2", day=2, secs=1, n_statements=7),
-        activity_lines(
-            3,
+    activities = [
+        activity("http://a.example/1", secs=3, n_statements=5),
+        activity("http://a.example/2", day=2, secs=1, n_statements=7),
+        activity(
             "http://b.example:8080/1",
             secs=9,
             status="FAILED",
             read_as="HTML",
-            faults=(("syntax", 'a \\"b\\"'), ("syntax", ""), ("http_status", "")),
+            faults=(("syntax", 'a "b"'), ("syntax", ""), ("http_status", "")),
         ),
     ]
-    counts = ActivityCounts()
-    # A later statement about an activity is not another activity.
-    told_later = [x for x in blocks[0].splitlines(keepends=True) if b"crawled" in x]
-    whole = b"".join([*blocks, *told_later])
-    cut = whole.index(b"\n", len(whole) // 2) + 1  # in the midst of an activity
-    counts.read([whole[:cut], whole[cut:]])
+    counts = counted(*activities)
     found = report_of(SiteFigures(), counts)
     assert table(found, "slow-hosts").rows == (
         ("b.example:8080", MeasuredRatio(9, 1), 9),
@@ -301,18 +304,16 @@ def test_refresh_by_hand() -> None:
     Requests of other sources do not count.
     """
     url, left = "http://a.example/1", "refreshed(is_left=True)"
-    blocks = [
-        activity_lines(1, url, task="refreshed", n_bytes=700),
-        activity_lines(2, url, day=2, task="refreshed", status="UNCHANGED"),
-        activity_lines(3, url, day=3, task=left, n_bytes=20),
-        activity_lines(4, url, day=4, task="revisited(run=2)", n_bytes=9),
-        activity_lines(5, url, day=5),
+    activities = [
+        activity(url, task="refreshed", n_bytes=700),
+        activity(url, day=2, task="refreshed", status="UNCHANGED"),
+        activity(url, day=3, task=left, n_bytes=20),
+        activity(url, day=4, task="revisited(run=2)", n_bytes=9),
+        activity(url, day=5),
     ]
-    parts = ActivityCounts(), ActivityCounts()
-    for counts, some in zip(parts, (blocks[:2], blocks[2:]), strict=True):
-        counts.read(some)
-    parts[0].add(parts[1])
-    assert table(report_of(SiteFigures(), parts[0]), "refresh").rows == (
+    counts = counted(*activities[:2])
+    counts.add(counted(*activities[2:]))
+    assert table(report_of(SiteFigures(), counts), "refresh").rows == (
         ("SUCCESSFUL", MeasuredRatio(2, 3), 720),
         ("UNCHANGED", MeasuredRatio(1, 3), 0),
     )
@@ -321,21 +322,11 @@ def test_refresh_by_hand() -> None:
 def test_activities_of_one_site_and_time() -> None:
     """If a report is about a site from a day on, then nothing else counts."""
     counts = ActivityCounts(site="a.example", begin_ms=at(1))
-    counts.read(
-        [
-            activity_lines(1, "http://www.a.example/1", day=1),
-            activity_lines(2, "http://www.a.example/2", day=2),
-            activity_lines(3, "http://b.example/1", day=2),
-        ]
-    )
+    for day, url in (
+        (1, "http://www.a.example/1"),
+        (2, "http://www.a.example/2"),
+        (2, "http://b.example/1"),
+    ):
+        counts.count(activity(url, day=day))
     assert list(counts.hosts) == ["www.a.example"]
-    assert counts.by_status.total() == 1
-
-
-@given(st.lists(st.binary(max_size=80)))
-def test_damaged_provenance_is_passed_over(lines: list[bytes]) -> None:
-    """If lines are no provenance, then the activities next to them are counted."""
-    counts = ActivityCounts()
-    noise = b"\n".join(line.replace(b"\n", b"") for line in lines) + b"\n"
-    counts.read([activity_lines(1, "http://a.example/1"), noise])
     assert counts.by_status.total() == 1

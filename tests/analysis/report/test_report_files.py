@@ -30,7 +30,7 @@ from rdfcrawl.analysis.report.writing import write_report
 from tests.support.report_facts import (
     HOSTILE,
     SITE_B,
-    activity_lines,
+    activity,
     both_sites,
 )
 
@@ -45,21 +45,15 @@ _N_FIGURES = 9
 def example() -> CrawlReport:
     """Return the report of a dozen URLs, and of activities with hostile texts."""
     counts = ActivityCounts()
-    detail = json.dumps(HOSTILE[0], ensure_ascii=False)[1:-1]
-    formula = json.dumps(HOSTILE[1])[1:-1]
-    image = json.dumps(HOSTILE[2])[1:-1]
-    blocks = [
-        activity_lines(
-            *(1, "http://a.example/1"), n_statements=5, day=3, task="refreshed"
-        ),
-        activity_lines(
-            *(2, "http://b.example/<script>alert(1)</script>".replace(">", "")),
-            read_as=image,
-            status=formula,
-            faults=(("syntax", detail), ("http_status", formula), (image, image)),
-        ),
-    ]
-    counts.read(blocks)
+    detail, formula, image = HOSTILE
+    refreshed = activity("http://a.example/1", n_statements=5, day=3, task="refreshed")
+    hostile = activity(
+        "http://b.example/<script>alert(1)</script>".replace(">", ""),
+        read_as=image,
+        faults=(("syntax", detail), ("http_status", formula), (image, image)),
+    )
+    for each in (refreshed, hostile):
+        counts.count(each)
     sites = [*both_sites(), *(DomainFacts(name, SITE_B) for name in HOSTILE)]
     title = f"Report of {HOSTILE[2]}"
     return make_report(gather(sites, ALL_TIMES), counts, title=title, scope=HOSTILE[0])

@@ -350,7 +350,7 @@ def test_what_a_log_has_lost_is_forgotten(tmp_path: Path) -> None:
     write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
     write_events(tmp_path, [UrlFetched("http://b.example/", T0)])
     build(tmp_path, NORMAL)
-    last = max((tmp_path / "provenance").glob("*.nq.gz"))
+    last = max((tmp_path / "provenance").glob("*.jsonl.gz"))
     last.write_bytes(b"")
     build(tmp_path, NORMAL)
     assert set(records(tmp_path)) == {"http://a.example/"}
@@ -384,7 +384,7 @@ def test_damage_is_reported(tmp_path: Path) -> None:
     """If a log or database file is damaged, then it is reported, the rest is read."""
     urls = [f"http://a.example/{n}" for n in range(3)]
     write_events(tmp_path, [UrlFetched(url, T0) for url in urls])
-    (path,) = (tmp_path / "provenance").glob("*.nq.gz")
+    (path,) = (tmp_path / "provenance").glob("*.jsonl.gz")
     log = bytearray(path.read_bytes())
     log[len(log) // 2] ^= 1
     path.write_bytes(log)

@@ -22,7 +22,6 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RELATIONS
 from rdfcrawl.core.records import Document, DocumentFacts, FetchedResponse, Record
 from rdfcrawl.pipelines.account import SameContents
-from rdfcrawl.pipelines.provenance import WorkerAgent, describe
 from tests.support.url_events import (
     NORMAL,
     T0,
@@ -55,8 +54,8 @@ def same_as(url: str, first: str) -> ToldLater:
         response=FetchedResponse(requested=(url,), started_ms=T0),
         facts=DocumentFacts("c" * 32, "f" * 32, "sketch"),
     )
-    same.note(document, describe(document, WorkerAgent("w", "c")))
-    return ToldLater(asyncio.run(same.compare()).quads)
+    same.note(document)
+    return ToldLater(tuple(asyncio.run(same.compare())))
 
 
 def facts_of(root: Path, events: list[UrlEvent]) -> dict[str, UriFacts]:
@@ -98,7 +97,7 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
         UrlFetched(f"{site}/d", T0 + 9),
         UrlFetched(f"{site}/e", T0, facts=(("sketch", near),)),
         UrlFetched(f"{site}/e", T0 + 9, 304),
-        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"), ("images", "no"))),
+        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"),)),
         UrlFetched(f"{site}/g", T0, facts=shown),
         UrlFetched(f"{other}/a", T0, facts=declared),
     ]

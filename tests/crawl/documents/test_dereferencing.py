@@ -148,7 +148,7 @@ def test_fresh_moves_old_data_aside(crawled: RepeatedCrawl) -> None:
     assert set(crawled.second.writes().values()) == {1}
     (before,) = crawled.second.folder.glob("before-*")
     assert list((before / "quads").glob("*.nq.gz"))
-    assert list((before / "provenance").glob("*.nq.gz"))
+    assert list((before / "provenance").glob("*.jsonl.gz"))
 
 
 def test_requests_name_the_crawler_and_its_formats(crawled: RepeatedCrawl) -> None:

@@ -14,12 +14,12 @@ import pytest
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.pipelines.provenance import GRAPH
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sources.sitemaps.slicing import slice_dump
 from rdfcrawl.sources.sparql.settings import HarvestSettings
 from rdfcrawl.sources.sparql.writing import GraphTerms
+from rdfcrawl.stores.provenance.statements import GRAPH
 from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import document, facts_of, time_of
 

@@ -14,11 +14,10 @@ from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
 from rdfcrawl.core.records import Record
 from rdfcrawl.monitor.explaining.explanation import explain
-from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.stores.nquads import DECISION_IRI, NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
-from tests.support.described_documents import WORKER, document
+from tests.support.described_documents import block_of, document
 from tests.support.written_logs import put
 
 if TYPE_CHECKING:
@@ -50,14 +49,11 @@ async def write_member(root: Path, kind: str, pieces: Iterable[bytes]) -> None:
 async def write_logs(root: Path) -> None:
     """Write mentions of A at the start and of B at the end of large members."""
     first, last = (
-        describe(document(record=Record(url=url), n_quads=1), WORKER) for url in (A, B)
+        block_of(document(record=Record(url=url), n_quads=1)) for url in (A, B)
     )
-    other = describe(document(record=Record(url="http://other.example/")), WORKER)
-    activity = other[1 : other.index(b">")].removesuffix(b">")
-    others = (
-        other.replace(activity, b"urn:rdfcrawl:activity:%032x" % n)
-        for n in range(52 * 2**20 // len(other))
-    )
+    urls = (f"http://other.example/{'x' * 200}/{n}" for n in range(1000))
+    block = block_of(*(document(record=Record(url=url)) for url in urls))
+    others = (block for _ in range(52 * 2**20 // len(block)))
     await write_member(root, "provenance", (first, *others, last))
     filling = (_FILLING for _ in range(_N_FILLINGS))
     end = f"<urn:p> <{B}>\n".encode()

@@ -59,7 +59,7 @@ def served(commands: Commands, loopback: Loopback) -> ServedCrawl:
     words = ("workers", "-n2", "linkeddata", f"-aseeds=@{seeds}")
     crawl = commands.start(*words, folder=folder, DOWNLOAD_DELAY=0.3)
     root = folder / "linkeddata"
-    commands.wait_until(lambda: list(root.glob("provenance/*.nq.gz")))
+    commands.wait_until(lambda: list(root.glob("provenance/*.jsonl.gz")))
     redis = Redis.from_url(ensure_server(root / "frontier").url)
     n = int(redis.hget("rc:{linkeddata}:conf", "partitions") or 0)
     place = f"{{linkeddata/{partition_of(KEY, n)}}}"
