@@ -57,6 +57,7 @@ _SWITCHES: Final = (
     ("--latest", "the latest version of each document (default)"),
     ("--all-versions", "all versions of each document that are in the log"),
     ("--descriptions", "with descriptions of SPARQL endpoints by themselves"),
+    ("--provenance", "the provenance of the crawl, and no document"),
 )
 
 
@@ -223,6 +224,11 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
 
     if opts.latest and opts.all_versions:
         raise ConfigError("give one of --latest and --all-versions")
+    if opts.provenance and _selects_documents(opts):
+        raise ConfigError(
+            "--provenance is about all documents: leave out --hosts, --graphs, --since,"
+            " --latest, --all-versions, --descriptions and --by-host"
+        )
     return ExportPlan.of(
         opts.to,
         format_name=opts.format,
@@ -234,6 +240,7 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             has_all_versions=opts.all_versions,
             has_descriptions=opts.descriptions,
             is_once=is_once,
+            is_provenance=opts.provenance,
         ),
         items=_item_rule(opts),
         memory_bytes=parse_bytes(
@@ -242,6 +249,11 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
         scratch=opts.scratch,
         rdf=parse_rdf(opts.rdf, opts.triple_terms),
     )
+
+
+def _selects_documents(opts: argparse.Namespace) -> bool:
+    names = "hosts", "graphs", "latest", "all_versions", "descriptions", "by_host"
+    return opts.since is not None or any(getattr(opts, name) for name in names)
 
 
 def _item_rule(opts: argparse.Namespace) -> ItemRule | None:

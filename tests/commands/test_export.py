@@ -15,11 +15,14 @@ import pytest
 from rdflib import Graph, Namespace
 from rdflib.namespace import DCAT
 
+from rdfcrawl.core.records import Record
 from tests.support.command_forks import scrapy, shared_forks
+from tests.support.described_documents import WORKER, describe, document
 from tests.support.shapes import DCAT_AP, violations
 from tests.support.shapes import VOID as VOID_SHAPES
 from tests.support.small_disk import MIB, small_disk
 from tests.support.written_logs import RawVersion, make_newer, tear_log, write_log
+from tests.support.written_provenance import write_provenance
 
 if TYPE_CHECKING:
     import subprocess
@@ -74,6 +77,17 @@ def test_standard_output_has_statements_alone(crawl: Path) -> None:
     assert len(list(ox.parse(done.stdout, format=ox.RdfFormat.N_TRIPLES))) == N_LINES
     (line,) = done.stderr.splitlines()
     assert line.startswith("1 document, 2,000 statements, ")
+
+
+def test_provenance_is_exported_alone(tmp_path: Path) -> None:
+    """If the provenance is exported, then its statements alone are written."""
+    write_log(tmp_path / "one", [RawVersion("http://e/1", 1, LINE % (1, 1, 1))])
+    fetched = [document(record=Record(f"http://e/{n}")) for n in range(3)]
+    write_provenance(tmp_path / "one", fetched)
+    target = tmp_path / "provenance.nq"
+    done = run(tmp_path, "--provenance", "--to", str(target))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert target.read_bytes() == b"".join(describe(x, WORKER) for x in fetched)
 
 
 def test_closed_pipe_is_one_line(crawl: Path, tmp_path: Path) -> None:
@@ -163,6 +177,7 @@ def test_torn_log_is_exported_and_a_newer_one_refused(tmp_path: Path) -> None:
     [
         ([], "export: give a target"),
         (["--to", "x.nq", "--latest", "--all-versions"], "give one of --latest"),
+        (["--to", "x.nq", "--provenance", "--hosts", "e"], "leave out --hosts"),
         (["--to", "x.nq", "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
 )

@@ -22,11 +22,16 @@ from rdfcrawl.core.records import (
     Record,
 )
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
-from rdfcrawl.pipelines.provenance import MAX_FAULTS, status_of
+from rdfcrawl.pipelines.provenance import MAX_FAULTS, activity_of, status_of
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.stores.provenance.records import WorkerAgent
-from rdfcrawl.stores.provenance.statements import iri_or_literal
+from rdfcrawl.stores.provenance.blocks import (
+    ActivityBlock,
+    decode_block,
+    encode_block,
+)
+from rdfcrawl.stores.provenance.records import SameContent, WorkerAgent
+from rdfcrawl.stores.provenance.statements import iri_or_literal, iter_statements
 from tests.support.described_documents import (
     HTTP,
     PROV,
@@ -354,6 +359,19 @@ def test_any_document_gives_strict_nquads_with_its_values(crawled: Document) -> 
     urls = [*crawled.record.chain, *crawled.response.requested]
     if crawled.record.chain or len(crawled.response.requested) > 1:
         assert chain_of(found, name) == [as_iri_or_read(url) for url in urls]
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(documents(), max_size=4), st.booleans())
+def test_records_come_back_from_their_block(some: list[Document], first: bool) -> None:
+    """If activities are stored in one block, then their statements come back."""
+    activities = [activity_of(each, WORKER) for each in some]
+    same = [SameContent(x.url, x.started_ms, "http://example.org/") for x in activities]
+    given = ActivityBlock(WORKER, activities, same, is_first=first)
+    line = encode_block(given)
+    assert line.count(b"\n") == 1
+    found = decode_block(line)
+    assert list(iter_statements([found])) == list(iter_statements([given]))
 
 
 def test_each_document_of_a_page_is_a_crawl_of_its_own() -> None:

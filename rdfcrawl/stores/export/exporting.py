@@ -288,8 +288,9 @@ class _Source:
     def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
         """Yield the selected documents, with their statements in pieces."""
         selection = self._plan.selection
-        for document in selection.iter_documents(self._log, self._plan.scratch):
-            pieces = self._versioned(selection.pieces(document))
+        selected = selection.iter_selected(self._log, self._plan.scratch)
+        for document, chosen in selected:
+            pieces = self._versioned(chosen)
             if self._plan.format.is_of_items:
                 pieces = iter_item_lines(
                     document,

@@ -17,13 +17,14 @@ from rdfcrawl.stores.export.scratch_table import scratch_table
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
+from rdfcrawl.stores.log.documents import LogDocument, made_document
+from rdfcrawl.stores.provenance.reading import iter_provenance
+from rdfcrawl.stores.provenance.statements import GRAPH, iter_statements
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.parse import BadUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from rdfcrawl.stores.log.documents import LogDocument
 
 
 _CONTENTS: Final = (
@@ -76,6 +77,7 @@ class DocumentSelection:
         has_descriptions: with those of endpoints by themselves (`service_graph`).
         is_once: write the statements that several documents share once; ignored with
             `has_all_versions` or `graphs`.
+        is_provenance: the provenance, and no document.
     """
 
     hosts: HostNames = NO_HOSTS
@@ -84,6 +86,23 @@ class DocumentSelection:
     has_all_versions: bool = False
     has_descriptions: bool = False
     is_once: bool = False
+    is_provenance: bool = False
+
+    def iter_selected(
+        self, log: CrawlLog, scratch: Path | None
+    ) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
+        """Yield the selected documents, with their statements in complete lines.
+
+        Raises:
+            ConfigError: `fresh=1` has moved the log aside while it was read.
+            OSError: a disk cannot be read, or the scratch folder is full.
+        """
+        if self.is_provenance:
+            blocks = iter_provenance(log.root / "provenance")
+            yield made_document(GRAPH, (0, b""), b""), iter_statements(blocks)
+            return
+        for document in self.iter_documents(log, scratch):
+            yield document, self.pieces(document)
 
     def iter_documents(
         self, log: CrawlLog, scratch: Path | None

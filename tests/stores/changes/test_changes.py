@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.changes.comparing import EarlierState, LogComparison, find_start
 from rdfcrawl.stores.changes.patch import write_patch
-from rdfcrawl.stores.crawl_folder import note_run, note_worker
+from rdfcrawl.stores.crawl_folder import FORMAT, note_run, note_worker
 from rdfcrawl.stores.followers.verification import is_same, quads_of
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest
@@ -182,7 +182,7 @@ def test_log_that_is_moved_aside_meanwhile_is_told(tmp_path: Path) -> None:
 def test_last_generation_is_the_earlier_state(tmp_path: Path) -> None:
     """If the clock was set back between two `fresh=1`, the last is still the last."""
     for name, generation in (("before-2", 1), ("before-1", 2)):
-        identity = {"log": "x", "generation": generation, "format": 1}
+        identity = {"log": "x", "generation": generation, "format": FORMAT}
         (tmp_path / name / "quads").mkdir(parents=True)
         (tmp_path / name / "quads" / "log.json").write_text(json.dumps(identity))
     assert find_start(tmp_path, None).name == "before-1"
