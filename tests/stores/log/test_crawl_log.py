@@ -185,7 +185,7 @@ def test_log_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
     with pytest.raises(ConfigError, match=r"log\.json: the log has format 99"):
         CrawlLog(tmp_path)
-    with pytest.raises(ConfigError, match="format 2"):
+    with pytest.raises(ConfigError, match="format 99"):
         write_log(tmp_path, [])
 
 
