@@ -20,9 +20,8 @@ from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
 from rdfcrawl.dataweb.recall import judge as judge_recall
 from rdfcrawl.frontier.redis.embedded import find_server
-from rdfcrawl.stores.provenance.reading import iter_activities
 from tests.bench.figures import Figure, judge
-from tests.bench.measured import run_measured
+from tests.bench.measured import count_activities, run_measured
 from tests.support.redis_cluster import ClusterNode, free_ports, running_cluster
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _crawl(name: str, url: str, clients: list[Any], web: Path) -> FrontierRun:
     usage = run_measured(line, lambda _: None)
     return FrontierRun(
         name=name,
-        documents=sum(1 for _ in iter_activities(crawl / "linkeddata" / "provenance")),
+        documents=count_activities(crawl / "linkeddata"),
         wall_secs=usage.wall_secs,
         worker_secs=usage.cpu_secs,
         redis_secs=_cpu(clients) - before,

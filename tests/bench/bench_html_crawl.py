@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.bench.figures import Figure, judge
-from tests.bench.measured import count_lines, run_measured
+from tests.bench.measured import count_activities, count_lines, run_measured
 from tests.bench.web_pages import KINDS, make_page
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _crawl(folder: Path, port: int, n_pages: int) -> tuple[float, int, float]:
     ]
     usage = run_measured(line, lambda _: None)
     folder = crawl / "linkeddata"
-    n_read = count_lines(folder / "provenance", "'ns/prov#Activity>'")
+    n_read = count_activities(folder)
     if n_read < n_pages:
         print(f"read {n_read} of {n_pages} pages")
     return usage.cpu_secs, count_lines(folder / "quads", "-v '^#'"), usage.rss_mb

@@ -15,6 +15,7 @@ import redis
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import NETWORK
+from rdfcrawl.stores.provenance.reading import iter_activities
 from tests.support.processes import children, peak_bytes
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def crawl(
     ]
     watch = _Watch(root / "linkeddata" / "frontier" / "redis.sock")
     usage = run_measured(line, watch.look)
-    n_documents = count_lines(root / "linkeddata" / "provenance", "'ns/prov#Activity>'")
+    n_documents = count_activities(root / "linkeddata")
     if usage.exit_code != exit_code or not n_documents:
         raise RuntimeError(f"a crawl of {n_documents} documents: {usage}")
     return CrawlCost(
@@ -187,6 +188,11 @@ def cpu_secs(pid: int) -> float:
     """
     stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(stat[11]) + int(stat[12])) / _TICKS
+
+
+def count_activities(root: Path) -> int:
+    """Return the number of activities in the provenance of a crawl."""
+    return sum(1 for _ in iter_activities(root / "provenance"))
 
 
 def count_lines(folder: Path, grep: str) -> int:
