@@ -244,6 +244,7 @@ BlankNaming = Literal[
 RowOrder = Literal[
     "",  # none: all rows of the partition are in one response
     "s",  # by the subject
+    "so",  # by the subject and a hash of the object: for subjects of many rows
     "h",  # by a hash of the subject: for IRIs that do not fit into a query
     "o",  # by a hash of the object, for one subject
 ]

@@ -42,6 +42,16 @@ def iter_components(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
     yield from groups.values()
 
 
+def neighbours(component: Iterable[Triple]) -> dict[str, set[str]]:
+    """Return the blank nodes of triples, each with those in the same triple."""
+    near: dict[str, set[str]] = {}
+    for triple in component:
+        nodes = _blanks(triple)
+        for node in nodes:
+            near.setdefault(node, set()).update(nodes)
+    return near
+
+
 def stable_names(
     component: list[Triple], names: dict[str, str] | None = None
 ) -> dict[str, str]:

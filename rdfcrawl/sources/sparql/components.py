@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
+from rdfcrawl.rdf.blank_nodes import (
+    Triple,
+    iter_components,
+    neighbours,
+    signature,
+    unique_names,
+)
 from rdfcrawl.sources.sparql.parts import looks_cut, read_count
 from rdfcrawl.sources.sparql.writing import GraphTerms, Row, term
 
@@ -33,6 +39,7 @@ class BlankNodeComponentReader:
 
     def __init__(self, endpoint: str, task: SparqlTask, out: SparqlOutcome) -> None:
         self._endpoint, self._task, self._out = endpoint, task, out
+        self._n_lost = 0  # components that are not complete
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
         """Yield the statements of a response, and add the next tasks."""
@@ -40,16 +47,18 @@ class BlankNodeComponentReader:
         if task.variant == 0:
             self._after_count(read_count(rows))
             return
-        some = islice(rows, task.limit + 1)
+        some = list(islice(rows, task.limit + 1))
         triples = list(dict.fromkeys(x for row in some if (x := _to_triple(row))))
         if task.variant == 1 and len(triples) < task.want:
             most = max(self._out.settings.min_rows, len(triples))
             self._out.follow(task, variant=2, limit=most, want=UNKNOWN)
             return  # labels of an incomplete response are useless
         n_roots = roots_of(task, self._out.settings)
-        if task.variant == 2 and self._is_cut(len(triples)) and n_roots > 1:
+        if task.variant >= 2 and self._is_cut(len(some)) and n_roots > 1:
             self._out.follow(task, most=n_roots // 2, fails=0)
             return
+        if task.variant >= 2:
+            triples = self._complete(triples, some)
         graphs = GraphTerms(self._endpoint, self._out.settings, self._out.log)
         graph = graphs.graph(task.part.graph)
         if graph.is_foreign and triples:
@@ -59,7 +68,23 @@ class BlankNodeComponentReader:
         if task.variant == 1:
             self._out.check(task, len(triples))
         else:
-            self._after_components(len(triples))
+            self._after_components(len(some))
+
+    def _complete(self, triples: list[Triple], rows: list[Row]) -> list[Triple]:
+        """Return the triples of complete components.
+
+        Labels come from the content of a component, so a part of one would be
+        another component. Long components are requested again, with more steps.
+        """
+        task, n_steps = self._task, depth_of(self._task, self._out.settings)
+        found = list(iter_components(triples))
+        if task.variant == 2:
+            complete = [x for x in found if _is_short(neighbours(x), n_steps)]
+        else:
+            roots = {term(row["r"], str) for row in rows if "r" in row}
+            complete = [x for x in found if _is_near(neighbours(x), roots, n_steps)]
+        self._n_lost = len(found) - len(complete)
+        return [triple for component in complete for triple in component]
 
     def _after_count(self, n_rows: int) -> None:
         task = self._task
@@ -70,9 +95,12 @@ class BlankNodeComponentReader:
         self._out.follow(task, variant=variant, want=want)
 
     def _after_components(self, n_rows: int) -> None:
+        if self._n_lost and self._task.variant == 2:
+            self._out.follow(self._task, variant=3, fails=0)
+            return
         if not n_rows:
             return
-        if self._is_cut(n_rows):
+        if self._n_lost or self._is_cut(n_rows):
             self._out.check(self._task, n_rows, is_sure=False)
         n_roots = roots_of(self._task, self._out.settings)
         offset = self._task.offset + n_roots
@@ -82,12 +110,35 @@ class BlankNodeComponentReader:
         self._out.follow(self._task, offset=offset, most=n_roots, fails=0, cuts=0)
 
     def _is_cut(self, n_rows: int) -> bool:
-        return n_rows >= self._task.limit or looks_cut(n_rows)
+        # No response was longer: this may be the limit of the endpoint.
+        most = min(self._task.limit, self._out.lessons.most or self._task.limit)
+        return n_rows >= most or looks_cut(n_rows)
 
 
 def roots_of(task: SparqlTask, settings: HarvestSettings) -> int:
     """Return the number of blank nodes of a request."""
     return task.most or settings.n_roots
+
+
+def depth_of(task: SparqlTask, settings: HarvestSettings) -> int:
+    """Return the number of steps of a request to other blank nodes."""
+    return settings.depth * (2 if task.variant == 3 else 1)
+
+
+def _is_short(near: dict[str, set[str]], n_steps: int) -> bool:
+    """Return whether all blank nodes are so few steps from each other."""
+    if _is_near(near, set(islice(near, 1)), n_steps // 2):
+        return True
+    return all(_is_near(near, {node}, n_steps) for node in near)
+
+
+def _is_near(near: dict[str, set[str]], roots: set[str], n_steps: int) -> bool:
+    """Return whether all blank nodes are so few steps from a root, one of them."""
+    reached = edge = roots & near.keys()
+    for _ in range(n_steps):
+        edge = {other for node in edge for other in near[node]} - reached
+        reached = reached | edge
+    return len(reached) == len(near)
 
 
 def _to_triple(row: Row) -> Triple | None:

@@ -18,6 +18,7 @@ from rdfcrawl.sources.sparql.parts import (
     into_offset,
     plan_part,
     unbounded,
+    without_groups,
 )
 from rdfcrawl.sources.sparql.sizes import is_repeated, restored, shrunk
 
@@ -41,6 +42,9 @@ def after_failure(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) 
         return
     if failure is SparqlFailure.CLOSED and task.step != "describe":
         out.check(task, is_sure=False)
+        return
+    if task.order == "so" and not task.after:
+        without_groups(task, out)
         return
     is_passing = failure in (SparqlFailure.TIMEOUT, SparqlFailure.BROKEN)
     n_repeated = _REPEATED.get(task.step, 0)

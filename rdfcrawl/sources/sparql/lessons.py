@@ -30,6 +30,7 @@ class EndpointLessons:
     hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
     has_counts: bool = True  # COUNT is not refused, and not wrong
     has_values: bool = True  # the clause VALUES is not refused
+    sorts_groups: bool = True  # no page in the order "so" failed at its beginning
     n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
     listing: int = 0  # variant of the query that listed graphs
 

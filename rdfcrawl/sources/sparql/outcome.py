@@ -117,6 +117,8 @@ def learned(
     is_read = not (out.retries or out.is_broken)
     if not is_read or task.step not in _TEACHING:
         return lessons
+    if out.failure and task.order == "so" and not task.after:
+        return replace(lessons, sorts_groups=False)
     if out.failure == "refused":
         return _after_refusal(lessons, task)
     if not out.failure:

@@ -209,7 +209,7 @@ def after_group(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
     page = replace(task, step="page", seen=(), fails=0)
     out.follow(page, got=task.got + n_rows)
     want = UNKNOWN if looks_cut(n_rows) else n_rows
-    inner = replace(page, after="", got=0, want=want)
+    inner = replace(page, after="", got=0, want=want, variant=0)
     if task.order == "s":
         inside = replace(part, subject=task.after, low="", high="")
         out.follow(inner, part=inside, order="o")
@@ -367,7 +367,7 @@ def _after_all_rows(
 
 def _end_pages(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
     """Check whether a part is complete; if not, read the part in another order."""
-    if total < task.want and task.order == "s":
+    if total < task.want and task.order in ("s", "so"):
         out.follow(task, order="h", after="", got=0, fails=0)
     else:
         out.check(task, total)
@@ -383,7 +383,13 @@ def _go_on(
 ) -> None:
     # A response with fewer rows than an earlier one was not truncated.
     is_complete = end.n_rows < min(task.most, task.limit) and not is_broken
+    if not is_complete and out.lessons.sorts_groups and _has_large_group(task, end):
+        _sort_groups(replace(following, got=following.got - end.n_last), end, out)
+        return
     if not is_complete and end.n_last == end.n_rows:  # all have the same key
+        if task.order == "so":
+            cut(following, "", out)
+            return
         # Its count shows whether the group is complete.
         group = replace(following, step="group", after=end.key, got=task.got)
         following = replace(group, seen=(task.after,))
@@ -396,6 +402,26 @@ def _go_on(
         out.follow(following)
     else:
         _sort_by_hash(task, out)
+
+
+def _has_large_group(task: SparqlTask, end: PageEnd) -> bool:
+    """Return whether the last subject, which may go on, has half of the rows."""
+    is_large = 2 * end.n_last >= end.n_rows > 1
+    return is_large and task.order == "s" and task.can_hash and not task.variant
+
+
+def _sort_groups(task: SparqlTask, end: PageEnd, out: SparqlOutcome) -> None:
+    """Read the rows from the last subject of a page on in an order of all rows."""
+    after = end.before_last or task.after
+    if is_safe(after):
+        out.follow(replace(_rest(task, after), size=task.size), order="so")
+    else:
+        _sort_by_hash(task, out)
+
+
+def without_groups(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Read rows by subject, as the endpoint cannot sort them by both keys."""
+    out.follow(task, order="s", variant=1, after="", got=0, fails=0)
 
 
 def _next_size(
@@ -422,6 +448,9 @@ def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
 
 def _sort_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
     """Sort by a hash from here on: short, and in equal order at all endpoints."""
+    if task.order == "so":
+        out.follow(task, order="h", after="", got=0, fails=0)
+        return
     if task.order != "s":
         into_offset(task, task.after, out)
         return

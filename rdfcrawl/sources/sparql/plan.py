@@ -22,7 +22,11 @@ from rdfcrawl.rdf.queries import MAX_KEY_CHARS
 from rdfcrawl.sources.sparql import discovery, parts, queries
 from rdfcrawl.sources.sparql import exchange as ex
 from rdfcrawl.sources.sparql.adapting import adapted
-from rdfcrawl.sources.sparql.components import BlankNodeComponentReader, roots_of
+from rdfcrawl.sources.sparql.components import (
+    BlankNodeComponentReader,
+    depth_of,
+    roots_of,
+)
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
     SparqlRequest,
@@ -375,7 +379,7 @@ class EndpointPlan:
         if task.variant == 1:
             return queries.blank_triples(task)
         n_roots = roots_of(task, self.settings)
-        return queries.components(task, n_roots, self.settings.depth)
+        return queries.components(task, n_roots, depth_of(task, self.settings))
 
     def _user_query(self, task: SparqlTask) -> str:
         query = self.settings.query

@@ -159,6 +159,8 @@ def key_expression(order: RowOrder, naming: BlankNaming) -> str:
             return 'COALESCE(MD5(STR(?o)), "-")'  # a blank node has no STR
         return f"MD5({subject_key(naming, 'o')})"
     key = subject_key(naming, "s")
+    if order == "so":
+        return f'CONCAT({key}, " ", {key_expression("o", naming)})'
     return f"MD5({key})" if order == "h" else key
 
 
@@ -317,16 +319,26 @@ def blank_triples(task: SparqlTask) -> str:
 def components(task: SparqlTask, n_roots: int, depth: int) -> str:
     """Query `n_roots` blank nodes and the triples of their connected components.
 
-    `depth` is the maximum number of steps between blank nodes.
+    `depth` is the maximum number of steps from them to other blank nodes; in variant 3,
+    rows with the variable `r` alone name the `n_roots` nodes.
     """
     both = "{ ?b ?rp ?ro } UNION { ?rs ?rq ?b } FILTER(isBlank(?b))"
     where = f"WHERE {{ {in_graph(task.part.graph, both)} }}"
     end = f"LIMIT {n_roots} OFFSET {task.offset}"
-    branches = " UNION ".join(
+    branches = [
         f"{{ {in_graph(task.part.graph, pattern)} }}"
         for pattern in _iter_component_patterns(where, end, depth)
-    )
-    return f"SELECT DISTINCT ?s ?p ?o WHERE {{ {branches} }} LIMIT {task.limit}"
+    ]
+    columns = "?s ?p ?o"
+    if task.variant == 3:
+        columns = f"?r {columns}"
+        branches.insert(0, f"{{ {_some_roots('?r', where, end)} }}")
+    pattern = " UNION ".join(branches)
+    return f"SELECT DISTINCT {columns} WHERE {{ {pattern} }} LIMIT {task.limit}"
+
+
+def _some_roots(name: str, where: str, end: str) -> str:
+    return f"SELECT DISTINCT (?b AS {name}) {where} ORDER BY {name} {end}"
 
 
 def _iter_component_patterns(where: str, end: str, depth: int) -> Iterator[str]:
@@ -338,8 +350,7 @@ def _iter_component_patterns(where: str, end: str, depth: int) -> Iterator[str]:
                 f" FILTER(isBlank(?{far}))"
                 for i, (near, far) in enumerate(itertools.pairwise(names))
             )
-            root = f"?{names[0]}"
-            some = f"SELECT DISTINCT (?b AS {root}) {where} ORDER BY {root} {end}"
+            some = _some_roots(f"?{names[0]}", where, end)
             yield f"{{ {some} }}{steps} ?s ?p ?o"
 
 

@@ -30,6 +30,16 @@ GRAPHS = tuple(
 FEW_GRAPHS = GRAPHS[:1_500]
 _NEW: tuple[str, ...] = ("COUNT", "MD5", "BIND", "VALUES", "NOT EXISTS", " AS ?")
 FEW_RESOURCES = described(200, n_hub=400)
+HUBS = tuple(
+    f"<http://e.org/hub{h}> <http://e.org/m> <http://e.org/m{i}> <http://e.org/g> .\n"
+    for h in range(40)
+    for i in range(60)
+)
+HUBS_OF_GRAPHS = tuple(
+    line
+    for n in range(5)
+    for line in described(50, n_hub=500, graph=f"http://e.org/g{n}")
+)
 LARGE_GRAPHS = tuple(
     line
     for n in range(12)
@@ -95,6 +105,9 @@ CASES = {
     "SPARQL 1.0": (RESOURCES, EndpointLimits(cap=50, without=_NEW)),
     "SPARQL 1.0, blank nodes": (BLANKS, EndpointLimits(cap=50, without=_NEW)),
     "no FILTER": (RESOURCES, EndpointLimits(cap=50, without=("FILTER",))),
+    "many hubs": (HUBS, EndpointLimits(cap=50)),
+    "many hubs, every 5th": (HUBS, EndpointLimits(cap=50, every=5)),
+    "hubs of graphs": (HUBS_OF_GRAPHS, EndpointLimits(cap=200)),
     "cap of few rows": (FEW_RESOURCES, EndpointLimits(cap=20)),
     "small graphs, nothing sorted": (FEW_GRAPHS, EndpointLimits(cap=100, sorted=1)),
     "nothing sorted, every 5th": (
