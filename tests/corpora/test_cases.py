@@ -82,7 +82,7 @@ def test_each_case_is_crawled_as_it_should_be(
     assert not wrong, f"{len(wrong)} of {len(CASES)} cases:\n{_report(wrong)}"
 
 
-@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.in_turn(N_SHARES, rooms=("rdf",))
 @pytest.mark.parametrize("share", range(N_SHARES))
 def test_each_case_is_extracted_as_it_is_crawled(
     crawled: Mapping[str, Reading], bases: Mapping[str, str], share: int
@@ -93,7 +93,7 @@ def test_each_case_is_extracted_as_it_is_crawled(
     assert not wrong, _report(wrong)
 
 
-@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.in_turn(N_SHARES, rooms=("rdf",))
 @pytest.mark.parametrize("share", range(N_SHARES))
 def test_cases_are_shown_as_they_are_crawled(
     rdf: RunRdf,
@@ -108,7 +108,7 @@ def test_cases_are_shown_as_they_are_crawled(
     assert not wrong, _report(wrong)
 
 
-@pytest.mark.in_turn(N_SHARES)
+@pytest.mark.in_turn(N_SHARES, rooms=("rdf",))
 @pytest.mark.parametrize("share", range(N_SHARES))
 def test_no_statement_that_others_keep_is_lost(
     crawled: Mapping[str, Reading], bases: Mapping[str, str], share: int

@@ -13,7 +13,7 @@ EVERY: Final = 3  # `python -m tests.corpora --mutants` reads all
 LEAST: Final = 30  # read of each document
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(3, rooms=("rdf",))
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_an_error_drops_nothing_in_silence(document: Document) -> None:
     """If a token or a term is wrong, then each lost statement has a fault."""

@@ -145,6 +145,7 @@ READS: Final[dict[str, Callable[[bytes], object]]] = {
 } | LOOKS
 
 
+@pytest.mark.in_turn(3, rooms=("rdf", "sources", "downloader", "uri"))
 @pytest.mark.parametrize("name", READS)
 def test_readers_are_linear(name: str) -> None:
     """If a part is repeated eight times as often, then a reader takes that much longer.

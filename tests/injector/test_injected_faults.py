@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SITES: Final = 5  # of each kind: a third of the faults in each run
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(2, rooms=("sources", "downloader"))
 @pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("has_links", [False, True], ids=["sources", "links"])
 def test_faults_and_kills_cost_nothing(

@@ -57,7 +57,7 @@ def pairs_of(behaviours: list[HostBehaviour]) -> list[tuple[HostBehaviour, Posit
     return [(b, "stranger" if b.name.endswith(_DAYS) else at) for b, at in pairs]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_bad_url_or_host_costs_no_other_page(
     commands: Commands, tmp_path: Path, half: int

@@ -3,6 +3,8 @@
 A test marked `in_turn(4)` has one in four of its cases in a run, others for another
 commit. It has all of them if the last commit, or a change that is not committed, is in
 its room: for `tests/uri/guard`, in `rdfcrawl/uri/guard` or in the folder of the test.
+`in_turn(4, rooms=("rdf",))` names more rooms, each with the rooms in it. If a module is
+marked `in_turn(4, together=True)`, then all of its tests have their turn at once.
 Without the option, as in `make soak` and `make coverage`, all tests have all cases.
 """
 
@@ -29,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and look for the commit."""
-    line = f"{MARKER}(n): has one in n of its cases in a run with --in-turn"
+    line = f"{MARKER}(n, rooms=(), together=False): one in n cases with --in-turn"
     config.addinivalue_line("markers", line)
     if config.getoption(_OPTION) == "":
         setattr(config.option, _OPTION, _git("rev-parse", "--short=8", "HEAD") or "-")
@@ -51,22 +53,34 @@ def pytest_collection_modifyitems(
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     changed = _changed_rooms()
     for item in items:
-        if item.get_closest_marker(MARKER) and _room_of(item.path) not in changed:
+        marker = item.get_closest_marker(MARKER)
+        if marker and not _has_changed(item, marker, changed):
             cases[item.nodeid.partition("[")[0]].append(item)
     passed_over = {
-        item
-        for name, each in cases.items()
-        for place, item in enumerate(each, crc32(f"{seed} {name}".encode()))
-        if place % _one_in(item)
+        item for name, each in cases.items() for item in _passed_over(seed, name, each)
     }
     if passed_over:
         config.hook.pytest_deselected(items=sorted(passed_over, key=str))
         items[:] = [item for item in items if item not in passed_over]
 
 
-def _one_in(item: pytest.Item) -> int:
-    marker = item.get_closest_marker(MARKER)
-    return int(marker.args[0]) if marker else 1
+def _passed_over(seed: str, name: str, cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a test whose turn it is not."""
+    marker = cases[0].get_closest_marker(MARKER)
+    one_in = int(marker.args[0]) if marker else 1
+    if marker and marker.kwargs.get("together"):
+        first = crc32(f"{seed} {cases[0].path.name}".encode())
+        return cases if first % one_in else []
+    first = crc32(f"{seed} {name}".encode())
+    return [case for n, case in enumerate(cases, first) if n % one_in]
+
+
+def _has_changed(item: pytest.Item, marker: pytest.Mark, changed: set[Path]) -> bool:
+    """Return whether one of the rooms of a test has changed."""
+    rooms = marker.kwargs.get("rooms", ())
+    return _room_of(item.path) in changed or any(
+        each.is_relative_to(room) for each in changed for room in rooms
+    )
 
 
 def _changed_rooms() -> set[Path]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.service,
+    pytest.mark.in_turn(3, rooms=("analysis",), together=True),  # three starts of Java
     pytest.mark.usefixtures("spark"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
@@ -251,7 +252,6 @@ def submit(path: Path, root: Path) -> None:
     assert " ranked, in " in submitted.stdout
 
 
-@pytest.mark.in_turn(3)  # two more sessions
 def test_killed_and_submitted_jobs(
     commands: Commands, loopback: Loopback, tmp_path: Path, first: RankedMachines
 ) -> None:
@@ -283,7 +283,6 @@ def test_killed_and_submitted_jobs(
     assert not list(root.rglob("*draft*"))
 
 
-@pytest.mark.in_turn(3)
 def test_one_machine_without_links_or_pages(tmp_path: Path) -> None:
     """If nothing links to anything, or no URI is known, then there are results."""
     only_rules = UrlFetched(

@@ -198,7 +198,7 @@ def frontiers(server_directory: Path) -> Iterator[Frontiers]:
 
 
 @pytest.mark.service
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(2, rooms=("frontier",))
 def test_all_kinds_of_outages_lose_nothing(
     commands: Commands, loopback: Loopback, frontiers: Frontiers
 ) -> None:

@@ -170,7 +170,7 @@ class LyingWeb:
             return judge_site(map(reader.facts_of, pages), now_ms).dated.is_trusted
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(3, rooms=("analysis/refresh",))
 def test_lies_are_found_out_within_ten_epochs(
     commands: Commands, loopback: Loopback
 ) -> None:

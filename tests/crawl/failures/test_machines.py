@@ -67,7 +67,7 @@ def has_begun(folder: Path) -> bool:
     return b"Spider opened" in (folder / "said.txt").read_bytes()
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(2, rooms=("frontier",))
 def test_machines_vanish_and_come_back_with_other_clocks(
     commands: Commands,
     loopback: Loopback,

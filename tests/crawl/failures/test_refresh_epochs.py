@@ -185,7 +185,7 @@ def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
     assert run_epochs(commands, "127.96.3.1", 40, kill_every=1) > 60
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(2, rooms=("analysis/refresh",))
 def test_truthful_sitemaps_lead_to_changed_pages(commands: Commands) -> None:
     """If sitemaps are honest, then all changes are fetched, and little else.
 
