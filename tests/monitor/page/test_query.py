@@ -221,6 +221,7 @@ def test_two_queries_run_at_once(crawl: QueriedCrawl) -> None:
     first.join()
 
 
+@pytest.mark.in_turn(3)  # two of them compute for six seconds
 def test_third_query_waits_for_its_turn(
     crawl: QueriedCrawl, commands: Commands
 ) -> None:
