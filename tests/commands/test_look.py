@@ -50,6 +50,7 @@ def look(url: str, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize("kind", _SITES, ids=lambda kind: kind.__name__)
 def test_the_least_intrusive_door_is_named(
     kind: type[PlantedSite], loopback: Loopback

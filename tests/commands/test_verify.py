@@ -176,6 +176,7 @@ def planted(
         yield PlantedCrawl(sites, folder)
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_each_planted_difference_is_found_in_each_kind_of_source(
     planted: PlantedCrawl,
 ) -> None:

@@ -115,6 +115,7 @@ def _placed(loopback: Loopback, tmp_path: Path) -> PlacedDeployment:
     return PlacedDeployment(tmp_path, {"exporter": free_port(), "page": free_port()})
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("deployment", [of_systemd, of_compose, of_kubernetes])
 def test_commands_of_a_deployment_work_together(
     deployment: Any,

@@ -228,6 +228,7 @@ class TestLife:
 class TestData:
     """Data that survives the death of each process."""
 
+    @pytest.mark.in_turn(2)
     def test_next_run_goes_on_with_the_data(self, crawl: Crawl) -> None:
         """If all workers end and one starts at once, then nothing is lost."""
         for n in range(1, 7):

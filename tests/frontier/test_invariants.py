@@ -332,6 +332,7 @@ class Crawl(RuleBasedStateMachine):
         assert leases == {(v.key, v.epoch) for v in alive}
 
 
+@pytest.mark.in_turn(2)
 def test_no_uri_is_lost_or_queued_twice(redis_server: RedisServer) -> None:
     """If workers do anything in any order, then each step keeps every invariant."""
     Crawl.server = redis_server

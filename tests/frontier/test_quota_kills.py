@@ -252,6 +252,7 @@ class ScheduledCrawl(RuleBasedStateMachine):
         assert all(n <= _QUOTA for n in self.ledger.n_requests.values())
 
 
+@pytest.mark.in_turn(2)
 def test_no_epoch_has_more_than_its_quota(redis_server: RedisServer) -> None:
     """If workers do anything and die anywhere, then each epoch keeps its quota."""
     ScheduledCrawl.server = redis_server

@@ -10,6 +10,7 @@ from tests.fuzz.running import CORPUS, inputs_of, iter_defects, try_input
 SECS, SOAK_SECS = 0.1, 60.0
 
 
+@pytest.mark.in_turn(3, rooms=("rdf", "sources", "downloader", "uri", "middlewares"))
 @pytest.mark.parametrize("door", DOORS)
 def test_damaged_inputs_are_read_or_refused(door: str) -> None:
     """If an input is damaged, then nothing but named faults comes of it, in time."""

@@ -78,6 +78,7 @@ def test_a_bad_file_costs_no_page(commands: Commands, tmp_path: Path) -> None:
     assert_costs_no_page(crawl(commands, web, tmp_path, **harvest))
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 @pytest.mark.parametrize("names", _FLOODS, ids=lambda names: names[0])
 def test_a_hundred_bad_hosts_cost_no_page_of_others(
     commands: Commands, tmp_path: Path, names: tuple[str, ...]

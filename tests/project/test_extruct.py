@@ -58,6 +58,7 @@ def uniform(page: str) -> dict[str, Any]:
     return plain
 
 
+@pytest.mark.in_turn(2, rooms=("rdf",))
 @pytest.mark.parametrize("page", [*samples(), HEAD + ITEMS + CARD + SCRIPT])
 def test_uniform_shape_is_that_of_extruct(page: str) -> None:
     """If a page has items of any syntax, then its uniform shape is that of extruct."""

@@ -185,6 +185,7 @@ def pair(n: int, share: float, dice: random.Random) -> tuple[list[int], list[int
     return one, one[:-n_new] + [first + k for k in range(n_new)]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("fingerprint", "shingles"),
     [(text_of, runs_of), (statements_of, set)],

@@ -11,6 +11,8 @@ import sys
 from math import inf
 from typing import NamedTuple
 
+import pytest
+
 from rdfcrawl.analysis.measures.refetches import iter_intervals
 from rdfcrawl.analysis.refresh.freshness import freshness_now
 from rdfcrawl.analysis.refresh.histories import SiteHistories
@@ -84,6 +86,7 @@ def test_draws_are_made_where_hardly_any_point_is_possible() -> None:
     assert len(found) == 20
 
 
+@pytest.mark.in_turn(2)
 def test_interval_has_the_true_freshness() -> None:
     """If webs are watched, then the true freshness is in the interval, nearly always.
 

@@ -81,6 +81,7 @@ def small_and_large() -> list[list[float]]:
     return [[round(dice.gammavariate(0.5, 0.2), 3) for _ in range(n)] for n in sizes]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("hosts", "budget"),
     [

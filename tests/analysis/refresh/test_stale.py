@@ -27,6 +27,7 @@ def trust(site: ChangingSite) -> LastmodTrust:
     return judge_site((x.facts() for x in site.pages), site.day * DAY_MS).dated
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_truthful_sitemap_leads_to_what_has_changed(seed: int) -> None:
     """If lastmods are true, then no change is missed, for 1.05 fetches each at most."""

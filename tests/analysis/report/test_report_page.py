@@ -88,6 +88,7 @@ def check_names(page: Page, width: int) -> None:
                 assert is_apart, (width, key, name, other)
 
 
+@pytest.mark.in_turn(2)
 def test_report_is_readable_at_any_width(url: str, chromium: Browser) -> None:
     """If a report has twenty sites, then it fits a phone, and all names are legible.
 

@@ -297,6 +297,7 @@ def run_until(step: int, action: Callable[[], object]) -> int:
         os._exit(0)
 
 
+@pytest.mark.in_turn(2)
 def test_kill_at_each_step_leaves_the_state_before_or_after(tmp_path: Path) -> None:
     """If a build is killed at any step, then the next one completes it.
 

@@ -59,6 +59,7 @@ def broken(
     return result, dumps, urls
 
 
+@pytest.mark.in_turn(3, rooms=("downloader", "rdf"))
 @pytest.mark.parametrize("how", WAYS)
 def test_dump_that_breaks_off_is_had(
     broken: tuple[CrawlResult, dict[str, RangedDump], dict[str, str]], how: str
@@ -175,6 +176,7 @@ def _are_under_way(servers: dict[str, RealFtp], folder: Path, n: int) -> bool:
     )
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 @pytest.mark.parametrize("how", FTP_WAYS)
 def test_ftp_file_outlives_stops_and_kills(
     ftp: tuple[CrawlResult, dict[str, RealFtp]], how: str

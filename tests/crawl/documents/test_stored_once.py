@@ -114,6 +114,7 @@ def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
     assert [row[1:3] for row in rows] == ([[30, 90]] if n_stored else [])
 
 
+@pytest.mark.in_turn(2, rooms=("stores",))
 @pytest.mark.parametrize("is_once", [True, False])
 def test_mirrors_are_stored_once_despite_kills(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_once: bool

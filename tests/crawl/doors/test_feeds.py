@@ -83,6 +83,7 @@ def stored(result: CrawlResult, n_terms: int) -> set[Statement]:
     return statements(lines, ox.RdfFormat.N_QUADS, n_terms)
 
 
+@pytest.mark.in_turn(2, rooms=("pipelines", "stores"))
 @pytest.mark.parametrize("name", FORMATS)
 def test_feeds_have_the_statements_of_the_store(
     feeds: tuple[Path, CrawlResult], name: str

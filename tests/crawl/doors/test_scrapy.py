@@ -242,6 +242,7 @@ class TestOrdinarySpider:
         assert "ZeroDivisionError" in done.stderr
 
 
+@pytest.mark.in_turn(2, rooms=("spiders", "launch"))
 @pytest.mark.parametrize(
     "project", ["rdfcrawl.settings", "tests.support.addon_project"]
 )

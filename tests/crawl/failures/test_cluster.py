@@ -63,6 +63,7 @@ def partitions_of(cluster: RedisCluster, port: int) -> list[int]:
     return found
 
 
+@pytest.mark.in_turn(2, rooms=("frontier",))
 def test_a_primary_is_killed_and_slots_are_moved(
     commands: Commands, tmp_path: Path, server_directory: Path
 ) -> None:

@@ -54,6 +54,7 @@ def _dump(n_bytes: int) -> bytes:
     return "".join(line % n for n in range(n_bytes // 35)).encode()
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "stores"))
 @pytest.mark.parametrize("min_free", [4 * MIB, 0])
 def test_full_disk_costs_nothing(
     commands: Commands, loopback: Loopback, disk: SmallDisk, min_free: int

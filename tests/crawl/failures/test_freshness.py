@@ -7,6 +7,8 @@ import json
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.parameters import DiscoveryWay, LastmodBehaviour
 from tests.support.web_epochs import changing_web
@@ -102,6 +104,7 @@ def check_interval(crawl: WatchedCrawl) -> float:
     return row["to"] - row["from"]
 
 
+@pytest.mark.in_turn(2, rooms=("analysis",))
 def test_wanted_freshness_is_reached_and_reported(commands: Commands) -> None:
     """If a freshness is wanted, few requests reach it, and the report is right.
 

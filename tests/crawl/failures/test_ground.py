@@ -123,6 +123,7 @@ def test_a_clock_that_goes_back_stops_nothing(
     assert result.graphs == web.documents
 
 
+@pytest.mark.in_turn(2, rooms=("frontier",))
 @pytest.mark.parametrize("secs", [3600, -3600])
 def test_clock_of_the_machine_may_jump(
     loopback: Loopback, tmp_path: Path, secs: int
@@ -161,6 +162,7 @@ def test_clock_of_the_machine_may_jump(
     assert max(versions) - min(versions) < 1_000_000
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 @pytest.mark.parametrize("witness", ["hosts", "redis"])
 def test_certificates_do_not_fail_by_our_clock(
     loopback: Loopback, tmp_path: Path, lasting_server: RedisServer, witness: str

@@ -38,6 +38,7 @@ def _after(secs: float, bad: bytes, good: bytes) -> Callable[[RawRequest], bytes
     return reply
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 @pytest.mark.parametrize(
     ("status", "headers"),
     [("503 Later", {}), ("429 Slow", {}), ("503 Later", {"Retry_After": "1"})],
@@ -75,6 +76,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
 FAILING = ("500 Oops", "502 Bad Gateway", "504 Late", "521 Down")
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 @pytest.mark.parametrize("n_at_once", [1, 50])
 def test_hosts_whose_servers_fail_for_long_lose_nothing(
     commands: Commands, loopback: Loopback, away: Away, n_at_once: int
@@ -277,6 +279,7 @@ def test_owed_urls_are_retried_by_the_next_run(
     assert again.counts().done == len(seeds)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 @pytest.mark.parametrize("how", ["503 Later", "500 Oops", "silent", "reset"])
 def test_url_that_fails_alone_is_requested_by_the_next_run(
     commands: Commands, loopback: Loopback, how: str

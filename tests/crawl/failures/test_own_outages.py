@@ -61,6 +61,7 @@ def test_outage_of_our_own_name_servers_costs_nothing(
     assert result.statistics["fault/dns_unanswered"] == 0
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 @pytest.mark.parametrize("with_scrapy", [False, True])
 def test_outage_of_our_own_costs_no_context(
     commands: Commands, loopback: Loopback, away: Away, *, with_scrapy: bool

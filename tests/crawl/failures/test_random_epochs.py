@@ -17,6 +17,8 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.crawl.sources.test_measures_of_random_webs import QUICK, RandomRuns
 from tests.support.crawl_fixtures import Commands
@@ -155,6 +157,7 @@ def run_epochs(commands: Commands, loopback: Loopback, seed: int, n: int) -> Non
     epochs.check()
 
 
+@pytest.mark.in_turn(2, rooms=("analysis", "frontier"))
 def test_stores_equal_the_web_after_random_kills(
     commands: Commands, loopback: Loopback
 ) -> None:

@@ -140,6 +140,7 @@ def test_failing_stores_equal_the_web_at_last(
         assert lines_of(store.quads()) == wanted
 
 
+@pytest.mark.in_turn(2, rooms=("stores",))
 @pytest.mark.parametrize("scheme", ["oxigraph", "parquet"])
 def test_full_disk_of_a_store_does_not_concern_the_crawl(
     commands: Commands, tmp_path: Path, scheme: str

@@ -121,6 +121,7 @@ def kept(commands: Commands, web: RawServer) -> CrawlResult:
     return crawl(commands, web)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 @pytest.mark.parametrize("with_scrapy", [False, True], ids=["own", "scrapy"])
 def test_archive_equals_the_store_of_the_crawl(
     commands: Commands, web: RawServer, kept: CrawlResult, *, with_scrapy: bool

@@ -107,6 +107,7 @@ def test_portal_that_answers_nothing_has_not_deleted_everything(
     assert "bad_answer" in result.faults(f"{portal.origin}/")
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize(
     "options",
     [

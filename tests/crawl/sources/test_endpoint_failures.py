@@ -26,6 +26,7 @@ ALL = canonical(ox.parse("".join(LINES).encode(), ox.RdfFormat.N_QUADS))
 ALL_GROUND = canonical(ox.parse("".join(GROUND).encode(), ox.RdfFormat.N_QUADS))
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize("words", [("STR(?b)",), ("GROUP BY",), ("STR(?b)", "COUNT")])
 def test_closed_connections_are_asked_in_another_way(
     commands: Commands, words: tuple[str, ...]
@@ -58,6 +59,7 @@ def test_time_outs_cost_few_requests(commands: Commands) -> None:
         assert endpoint.n_queries <= 1.5 * ideal_requests(GROUND, limits) + 40
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize("rest", [(), LINES[:100]], ids=["empty", "far smaller"])
 def test_store_that_is_being_loaded_deletes_nothing(
     commands: Commands, rest: tuple[str, ...]

@@ -130,6 +130,7 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
         server.shutdown()
 
 
+@pytest.mark.in_turn(3, rooms=("sources",))
 @pytest.mark.parametrize("endpoint", WAYS, indirect=True)
 def test_endpoints_are_read_in_the_way_that_they_take(
     commands: Commands, endpoint: Endpoint

@@ -306,6 +306,7 @@ def run_web(
         runs.check()
 
 
+@pytest.mark.in_turn(2, rooms=("analysis",))
 @pytest.mark.parametrize("seed", [1, 2])
 def test_measures_are_those_of_the_judge(
     commands: Commands, loopback: Loopback, seed: int

@@ -84,6 +84,7 @@ def test_dump_is_fetched_in_place_of_the_pages_that_led_to_it(
     assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize(
     ("name", "others"),
     [

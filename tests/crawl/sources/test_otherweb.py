@@ -73,6 +73,7 @@ def read(crawl: CrawlResult) -> set[ox.Triple]:
     return {quad.triple for quad in ox.parse(data, format=ox.RdfFormat.N_QUADS)}
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_is_found_from_one_seed(
     kind: str, web: OtherWeb, found: set[ox.Triple]

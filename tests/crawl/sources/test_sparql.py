@@ -67,6 +67,7 @@ def stored(result: CrawlResult, endpoint: str) -> set[str]:
     return canonical(harvested)
 
 
+@pytest.mark.in_turn(3, rooms=("sources",))
 @pytest.mark.parametrize(
     "options",
     [

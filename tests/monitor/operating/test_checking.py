@@ -211,6 +211,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
 }
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("kind", "damage"), DAMAGES.values(), ids=DAMAGES)
 async def test_damage_is_found_and_mended(
     make_frontier: MakeFrontier, redis_server: RedisServer, kind: str, damage: Damage

@@ -217,6 +217,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("damage", "line"), DAMAGES.values(), ids=DAMAGES)
 async def test_damaged_file_leaves_no_crawl(
     make_frontier: MakeFrontier,

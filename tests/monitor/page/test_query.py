@@ -251,6 +251,7 @@ def test_memory_of_a_query_is_bounded(crawl: QueriedCrawl, commands: Commands) -
     assert get(f"{page}/query", {"q": "ASK {}"}).status == 200
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("query", "status"),
     [

@@ -275,6 +275,7 @@ def raw_answer(url: str, target: bytes) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("path", PARAMETERS)
 def test_odd_parameters_are_refused_or_bounded(crawl: WatchedCrawl, path: str) -> None:
     """If a parameter is odd, then the answer is 400, or 404, or a bounded one."""

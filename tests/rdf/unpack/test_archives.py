@@ -42,6 +42,7 @@ def start(packed: bytes, tmp_path: Path, *, is_file: bool) -> bytes | Path:
     return path
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("is_file", [False, True], ids=["memory", "file"])
 @pytest.mark.parametrize("kind", ARCHIVE_KINDS)
 def test_members_are_read_in_order(kind: str, is_file: bool, tmp_path: Path) -> None:

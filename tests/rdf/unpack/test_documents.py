@@ -82,6 +82,7 @@ def packed_once(kind: str) -> bytes:
     return ARCHIVES[kind]({"data.nt": SHORTER_NT})
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("inner", [*CODECS, *ARCHIVES])
 @pytest.mark.parametrize("outer", [*CODECS, *ARCHIVES])
 def test_all_packings_nest(outer: str, inner: str, file_scratch: FileScratch) -> None:

@@ -32,6 +32,7 @@ from tests.support.written_logs import RawVersion, Written, write_log
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 
 
+@pytest.mark.in_turn(2)
 @each_kind
 @settings(max_examples=few(4))
 @given(
@@ -58,6 +59,7 @@ def test_whatever_order_logs_come_in_the_store_has_the_latest(
         assert kind.read(path) == truth(each for log in logs for each in log)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[3]], ids=lambda kind: kind.name)
 def test_every_line_may_be_the_last(
@@ -127,6 +129,7 @@ def test_store_in_use_is_refused_in_one_line(
     first.close()
 
 
+@pytest.mark.in_turn(2)
 @each_kind
 def test_full_disk_is_waited_for(kind: FollowerKind, tmp_path: Path) -> None:
     """If the disk of a store is full, then readers see the old content."""

@@ -41,6 +41,7 @@ def new_log(commands: Commands, said: str = "x") -> Path:
     return folder
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     "name",
     [
