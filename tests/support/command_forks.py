@@ -50,17 +50,21 @@ SCRIPTED_NAMES = Path(__file__).resolve().parent / "scripted_names"
 # In addition to the imports of workers; none of it starts anything.
 _MORE = (
     *("scrapy.cmdline", "scrapy.crawler", "scrapy.shell", "scrapy.contracts"),
+    *("scrapy.downloadermiddlewares.robotstxt", "encodings.utf_8_sig", "tarfile"),
     *("twisted.internet.asyncioreactor", "twisted.web.client"),
     *("pyoxigraph", "lxml.html", "ada_url", "protego", "rdfcrawl.settings"),
     *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
 _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spiders"
-# Imports of a command when it meets a page, a source or an archive: as much CPU as the
-# rest of a small crawl.
+# Imports of a command when it meets a page, a source or an archive, or reads its logs:
+# as much CPU as the rest of a small crawl.
 _ROOMS = tuple(
     f"rdfcrawl.{name}"
     for name in (
-        *("core.options", "downloader", "frontier", "launch", "middlewares"),
+        *("analysis.description", "analysis.duplicates", "analysis.measures"),
+        *("analysis.ranking", "analysis.refresh", "analysis.report", "analysis.urldb"),
+        *("core", "downloader", "frontier", "launch", "middlewares"),
+        *("monitor.explaining", "monitor.operating", "monitor.refreshing"),
         *("pipelines", "rdf.extraction", "rdf.html", "rdf.jsonld", "rdf.links"),
         *("rdf.unpack", "sources", "stores", "uri.guard"),
     )
