@@ -59,6 +59,16 @@ def type_command(
     return result
 
 
+def export_as(page: str, folder: Path, commands: Commands, **settings: str) -> Path:
+    """Run the export of a page for the crawl of a folder; return the file."""
+    (words,) = (each for each in commands_in(page) if each[1] == "export")
+    path = folder / words[-1]
+    typed = [*words[1:-1], str(path)]
+    result = commands.start(*typed, folder=folder / "crawl", **settings).wait()
+    assert result.code == 0, result.stderr
+    return path
+
+
 def run_python(example: str, folder: Path) -> str:
     """Run an example in a folder, and return its output."""
     done = subprocess.run(
@@ -111,9 +121,7 @@ def test_copy_of_a_site_with_a_sitemap(
     assert Counter(server.targets) & Counter({"/a": 9, "/b": 9, "/c": 9}) == Counter(
         {"/a": 1, "/b": 2, "/c": 1}
     )
-    (example,) = blocks(page, "python")
-    run_python(example, tmp_path)
-    copy = (tmp_path / "copy.nq").read_text()
+    copy = export_as(page, tmp_path, commands, CRAWL_ID="sitemap").read_text()
     years = re.findall(r'"(\d+)" <\S+(/\w)> \.$', copy, re.MULTILINE)
     assert sorted(years, key=lambda x: x[1]) == [
         ("2001", "/a"),
@@ -329,15 +337,17 @@ def numbers_after(url: str, printed: str) -> list[int]:
 @pytest.mark.service
 @pytest.mark.skipif(not find_spec("duckdb"), reason="duckdb is not installed")
 @pytest.mark.skipif(not find_spec("pandas"), reason="pandas is not installed")
-def test_result_is_read_by_each_tool(crawled: Path) -> None:
+def test_result_is_read_by_each_tool(crawled: Path, commands: Commands) -> None:
     """If the result is read with Oxigraph, pandas or DuckDB, then all is there."""
-    examples = blocks(read_page("read-the-result.md"), "python")
+    page = read_page("read-the-result.md")
+    latest = export_as(page, crawled, commands)
+    examples = blocks(page, "python")
     ask = "for row in db.sql('FROM quads').fetchall(): print(*row, '.')"
     printed = run_python("\n".join([*examples, ask]), crawled)
     assert numbers_after("/a", printed) == [4, 4, 4], printed
     assert numbers_after("/b", printed) == [1, 1, 1], printed
     assert re.search(r"successful +2 +5\b", printed)
-    lines = (crawled / "latest.nq").read_text().splitlines()
+    lines = latest.read_text().splitlines()
     assert len(lines) == 5
     assert set(lines) <= set(printed.splitlines())  # DuckDB's terms, joined again
 
