@@ -251,32 +251,31 @@ def _run_and_exit(
 
 
 def _run(root: Path, query: str | None, opts: argparse.Namespace, writing: int) -> None:
-    from rdfcrawl.stores.followers.following import LogFollowing
-    from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-    from rdfcrawl.stores.followers.query import write_result
-    from rdfcrawl.stores.followers.stored_once import StoredOnce
+    from rdfcrawl.stores.followers.queried_store import QueriedStore
+    from rdfcrawl.stores.followers.query import names_provenance, write_result
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
-    log, follower = CrawlLog(root), OxigraphFollower(root / "oxigraph")
-    once = StoredOnce(root / "oxigraph" / "rdfcrawl.once", log)
-    following = LogFollowing(
-        log,
-        follower,
-        patience_secs=_PATIENCE_SECS,
-        ends_if_unusable=True,
-        once=once if opts.is_once else None,
-    )
-    following.open()
-    try:
-        following.catch_up()
-        if query is not None:
-            os.write(writing, _BEGUN)
-            write_result(
-                follower.store,
-                query,
-                sys.stdout,
-                format_name=opts.format_name,
-                limit=opts.limit,
-            )
-    finally:
-        following.close()
+    log = CrawlLog(root)
+    has_provenance = query is not None and names_provenance(query)
+    chosen = [QueriedStore.of(root, has_provenance=has_provenance)]
+    other = QueriedStore.of(root, has_provenance=True)
+    if query is None and other.path.is_dir():  # both are brought up to date
+        chosen.append(other)
+    for store in chosen:
+        follower, following = store.following(
+            log, is_once=opts.is_once, patience_secs=_PATIENCE_SECS
+        )
+        following.open()
+        try:
+            following.catch_up()
+            if query is not None:
+                os.write(writing, _BEGUN)
+                write_result(
+                    follower.store,
+                    query,
+                    sys.stdout,
+                    format_name=opts.format_name,
+                    limit=opts.limit,
+                )
+        finally:
+            following.close()

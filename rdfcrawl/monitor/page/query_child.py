@@ -32,10 +32,9 @@ from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
 from rdfcrawl.rdf.results import WRITERS, json_term
-from rdfcrawl.stores.followers.following import LogFollowing
-from rdfcrawl.stores.followers.oxigraph import LOCK_NAME, OxigraphFollower
-from rdfcrawl.stores.followers.query import run_query
-from rdfcrawl.stores.followers.stored_once import StoredOnce
+from rdfcrawl.stores.followers.oxigraph import LOCK_NAME
+from rdfcrawl.stores.followers.queried_store import QueriedStore
+from rdfcrawl.stores.followers.query import names_provenance, run_query
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
@@ -194,8 +193,11 @@ def main() -> None:
     output = ChildOutput()
     try:
         job = begin_job(_NICE)
-        lag = _bring_up_to_date(job)
-        with _opened(Path(job["root"]) / "oxigraph") as store:
+        chosen = QueriedStore.of(
+            Path(job["root"]), has_provenance=names_provenance(job["query"])
+        )
+        lag = _bring_up_to_date(chosen, job)
+        with _opened(chosen.path) as store:
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
             layers = confine()
             check_query(job["query"], is_confined=SECCOMP in layers)
@@ -214,18 +216,12 @@ def _refusal_of(error: Exception) -> str:
     return f"query: {' '.join(str(error).split()) or 'it needed too much memory'}"
 
 
-def _bring_up_to_date(job: Mapping[str, Any]) -> StoreLag:
+def _bring_up_to_date(store: QueriedStore, job: Mapping[str, Any]) -> StoreLag:
     """Apply new documents of the log, within the time of the job."""
     root = Path(job["root"])
     log = CrawlLog(root)
-    follower = OxigraphFollower(root / "oxigraph", lock_secs=_LOCK_SECS)
-    once = StoredOnce(root / "oxigraph" / "rdfcrawl.once", log)
-    following = LogFollowing(
-        log,
-        follower,
-        patience_secs=0,
-        ends_if_unusable=True,
-        once=once if job["is_once"] else None,
+    _, following = store.following(
+        log, is_once=job["is_once"], patience_secs=0, lock_secs=_LOCK_SECS
     )
     deadline = time.monotonic() + job["update_secs"]
     try:

@@ -15,7 +15,6 @@ _is_safe_iri: Final = re.compile(
 _is_local: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
 _SHOWN: Final = 3  # classes, and predicates
 _PROVENANCE: Final = "<urn:rdfcrawl:provenance>"
-_OF_DATA: Final = f"FILTER(?document != {_PROVENANCE})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def make_examples(
         QueryExample(
             "The largest documents",
             "SELECT ?document (COUNT(*) AS ?statements)\n"
-            f"WHERE {{ GRAPH ?document {{ ?s ?p ?o }} {_OF_DATA} }}\n"
+            "WHERE { GRAPH ?document { ?s ?p ?o } }\n"
             "GROUP BY ?document ORDER BY DESC(?statements) LIMIT 20",
         )
     ]
@@ -43,7 +42,7 @@ def make_examples(
             QueryExample(
                 "Classes, and how many things are of each",
                 "SELECT ?class (COUNT(DISTINCT ?thing) AS ?things)\n"
-                f"WHERE {{ GRAPH ?document {{ ?thing a ?class }} {_OF_DATA} }}\n"
+                "WHERE { GRAPH ?document { ?thing a ?class } }\n"
                 "GROUP BY ?class ORDER BY DESC(?things) LIMIT 20",
             )
         )
@@ -53,7 +52,7 @@ def make_examples(
     ]
     wanted = (_term(each) for each in predicates if each != RDF_TYPE)
     for name in [x for x in wanted if x][:_SHOWN]:
-        where = f"GRAPH ?document {{ ?s {name} ?o }} {_OF_DATA}"
+        where = f"GRAPH ?document {{ ?s {name} ?o }}"
         query = f"SELECT ?s ?o\nWHERE {{ {where} }}\nLIMIT 100"
         found.append(QueryExample(f"What {name} relates", query))
     found.append(
@@ -103,7 +102,7 @@ def _relates(name: str) -> str:
 
 
 def _things(name: str) -> str:
-    where = f"GRAPH ?document {{ ?thing a {name} ; ?p ?o }} {_OF_DATA}"
+    where = f"GRAPH ?document {{ ?thing a {name} ; ?p ?o }}"
     return f"SELECT ?thing ?p ?o\nWHERE {{ {where} }}\nLIMIT 100"
 
 

@@ -39,11 +39,24 @@ class OxigraphFollower(LocalFollower):
     Args:
         path: of the folder; created if it is missing.
         lock_secs: longest wait for another process that has the store open.
+        has_provenance: it has the provenance, too.
     """
 
-    def __init__(self, path: Path, *, lock_secs: float = LOCK_SECS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lock_secs: float = LOCK_SECS,
+        has_provenance: bool = True,
+    ) -> None:
         super().__init__(path, lock_secs)
         self._has_failed = False
+        self._has_provenance = has_provenance
+
+    @property
+    def takes_provenance(self) -> bool:
+        """Whether the provenance is read for it."""
+        return self._has_provenance
 
     @classmethod
     def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.core.namespaces import HTTP, PREFIXES, PROV, SQUIRREL
 from rdfcrawl.rdf.results import WRITERS, write_table
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
@@ -27,6 +27,28 @@ _OPAQUE: Final = re.compile(
 _FROM: Final = re.compile(
     r"(?<![\w:?$@.-])FROM\s+(?:NAMED\s+)?(?:<|[\w.-]*:)", re.IGNORECASE
 )
+
+
+# Without its own prefixes, a query names terms of the provenance by these.
+_PREFIXED: Final = re.compile(r"(?<![\w:?$@.-])(?:rc|sq|prov|http):\w")
+_SPACES: Final = tuple(f"<{each}" for each in ("urn:rdfcrawl:", SQUIRREL, PROV, HTTP))
+
+
+def names_provenance(query: str) -> bool:
+    """Return whether a query is about the provenance.
+
+    It names its graph, one of its nodes, or a term of its vocabularies.
+
+    >>> names_provenance("SELECT * { GRAPH <urn:rdfcrawl:provenance> { ?s ?p ?o } }")
+    True
+    >>> names_provenance("SELECT * { ?activity sq:status 'FAILED' }")
+    True
+    >>> names_provenance("SELECT * { ?s <http://example.org/sq:p> 'rc:x' }")
+    False
+    """
+    if _PREFIXED.search(_OPAQUE.sub(_blanked, query)):
+        return True
+    return any(term.startswith(_SPACES) for term in _OPAQUE.findall(query))
 
 
 def has_dataset(query: str) -> bool:
