@@ -12,7 +12,9 @@ from xml.etree import ElementTree as ET
 import pyoxigraph as ox
 import pytest
 
+from rdfcrawl.core.records import Record
 from tests.support.command_forks import scrapy
+from tests.support.described_documents import document
 from tests.support.written_logs import (
     RawVersion,
     Written,
@@ -20,6 +22,7 @@ from tests.support.written_logs import (
     tear_log,
     write_log,
 )
+from tests.support.written_provenance import write_provenance
 
 if TYPE_CHECKING:
     import subprocess
@@ -53,6 +56,23 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
          RawVersion(B, 1, nasty.encode())],
     )  # fmt: skip
     return folder
+
+
+def test_provenance_is_only_in_queries_that_name_it(tmp_path: Path) -> None:
+    """If a query names the provenance, then it is about that, too; others are not."""
+    write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
+    write_provenance(tmp_path / "one", [document(record=Record(A))])
+    everything = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "--format", "csv"
+    both = "SELECT ?o ?n { ?s <http://e/p> ?o . ?a rc:links ?n }", "--format", "csv"
+    for _ in range(2):
+        assert answered(tmp_path, *everything).split() == ["n", "1"]
+        assert answered(tmp_path, *both).split() == ["o,n", "x,5"]
+    write_log(tmp_path / "one", [Written(B, 1, [(B, "y")])])
+    assert answered(tmp_path, "--update-only") == ""
+    for name, n_least in (("oxigraph", 2), ("oxigraph-provenance", 20)):
+        store = ox.Store.read_only(str(tmp_path / "one" / name))
+        assert len(store) >= n_least
+        assert set(store.quads_for_pattern(None, None, ox.Literal("y")))
 
 
 def test_rows_are_the_same_in_each_format(crawl: Path) -> None:

@@ -367,7 +367,7 @@ class _ExpectedStatements(OxigraphFollower):
     """The statements of a log in the form that a store holds them."""
 
     def __init__(self, path: Path, store: Follower) -> None:
-        super().__init__(path)
+        super().__init__(path, has_provenance=False)
         self._held_by = store
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
