@@ -48,7 +48,7 @@ class VisitHandler(BaseDownloadHandler):
 class HttpHandler:
     """Handle `http` and `https` by Scrapy's own handler, behind the guard.
 
-    It is imported on first use, which takes as long as importing all of aiohttp.
+    It is imported on first use, which takes long.
     """
 
     lazy = True

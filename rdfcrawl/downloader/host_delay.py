@@ -75,15 +75,20 @@ class HostDelay:
         Returns:
             False if the visit is out of time or stopped.
         """
-        starts_at = max(self.next_at, not_before)
-        now = time.monotonic()
-        if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
-            return False
-        while starts_at > now:  # a timer may fire a clock tick early
-            await self._sleepers.sleep(starts_at - now)
-            if self._sleepers.is_stopping:
+        while not self.take(not_before):  # a timer may fire a clock tick early
+            starts_at, now = max(self.next_at, not_before), time.monotonic()
+            if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
                 return False
-            now = time.monotonic()
+            await self._sleepers.sleep(starts_at - now)
+        return True
+
+    def take(self, not_before: float) -> bool:
+        """Take the turn of the next request if it is due; return whether it is."""
+        now = time.monotonic()
+        if self._sleepers.is_stopping or now >= self.ends_at:
+            return False
+        if now < self.next_at or now < not_before:
+            return False
         self.next_at = now + self._delay_secs
         self.is_used = True
         return True

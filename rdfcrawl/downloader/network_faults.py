@@ -1,4 +1,4 @@
-"""Faults of documents for errors of aiohttp and of the operating system."""
+"""Errors of connections, and the faults of documents that follow from them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import socket
 import ssl
 from collections.abc import Iterator
 from typing import Final
-
-import aiohttp
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.downloader.client import HttpResponse
@@ -23,29 +21,63 @@ _NO_NAME: Final = frozenset(
 )
 
 
+class ConnectionFailure(Exception):
+    """A connection was not made, or broke."""
+
+
+class NameFailure(ConnectionFailure):
+    """The name of a host could not be resolved.
+
+    Attributes:
+        error: of the resolver.
+    """
+
+    def __init__(self, host: str, error: OSError) -> None:
+        super().__init__(f"cannot resolve {host}: {error.strerror or error}")
+        self.error = error
+
+
+class ConnectFailure(ConnectionFailure):
+    """No address of a host accepts connections."""
+
+
+class ConnectTimeout(ConnectionFailure):
+    """Connecting took too long."""
+
+
+class TlsFailure(ConnectionFailure):
+    """No TLS session could be opened."""
+
+
+class ConnectionLost(ConnectionFailure):
+    """A connection ended before the response, or within its headers."""
+
+
+class BodyCut(ConnectionFailure):
+    """A connection ended within a body."""
+
+
+def caused(
+    failure: ConnectionFailure, cause: BaseException | None
+) -> ConnectionFailure:
+    """Return a failure with its cause, to be raised later."""
+    failure.__cause__ = cause
+    return failure
+
+
 # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
 _UNTIMELY: Final = frozenset({9, 10})
 # Exceptions, their reason, and whether it concerns the entire origin. The first match
-# counts, since aiohttp's classes inherit from one another.
+# counts, since some classes inherit from one another.
 _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
-    (
-        (
-            aiohttp.ClientSSLError,
-            aiohttp.ClientConnectorCertificateError,
-            aiohttp.ServerFingerprintMismatch,
-            ssl.SSLError,
-        ),
-        Reason.TLS,
-        True,
-    ),
-    ((aiohttp.ClientConnectorDNSError,), Reason.DNS, True),
-    ((aiohttp.ConnectionTimeoutError,), Reason.TIMEOUT, True),
-    ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
+    ((TlsFailure, ssl.SSLError), Reason.TLS, True),
+    ((NameFailure,), Reason.DNS, True),
+    ((ConnectTimeout,), Reason.TIMEOUT, True),
+    ((ConnectFailure,), Reason.UNREACHABLE, True),
     ((TimeoutError,), Reason.TIMEOUT, False),
-    ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
     ((UnicodeError,), Reason.BAD_URI, False),  # an impossible host name
-    ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
-    ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
+    ((BodyCut,), Reason.TRUNCATED_BODY, False),
+    ((ConnectionFailure, OSError), Reason.BAD_HTTP, False),
 )
 
 
@@ -79,7 +111,6 @@ def errno_of(exc: BaseException) -> int:
 
 def is_untimely(exc: BaseException) -> bool:
     """Return whether a certificate is refused only for its period of validity."""
-    # aiohttp's subclass lacks the code.
     codes = (getattr(cause, "verify_code", 0) for cause in _causes(exc))
     return any(code in _UNTIMELY for code in codes)
 
@@ -112,17 +143,15 @@ def note_failure(response: HttpResponse, exc: Exception) -> bool:
     if isinstance(exc, SourceFault):
         note_fault(response, exc)
         return True
-    if isinstance(exc.__cause__, GuardBlocked):
-        response.fault = exc.__cause__.fault
+    if isinstance(exc, GuardBlocked):
+        response.fault = exc.fault
         response.is_host_fault = True
         return True
     reason, response.is_host_fault = _judge(exc, has_status=response.status > 0)
-    if isinstance(exc, aiohttp.ClientConnectorDNSError):
-        reason = dns_reason(exc.os_error)
+    if isinstance(exc, NameFailure):
+        reason = dns_reason(exc.error)
     response.is_untimely = reason is Reason.TLS and is_untimely(exc)
-    # Without the request, which the document already names.
-    said = exc.message if isinstance(exc, aiohttp.ClientResponseError) else exc
-    response.fault = Fault(reason, one_line(said))
+    response.fault = Fault(reason, one_line(exc))
     return reason is not Reason.INTERNAL
 
 

@@ -18,7 +18,6 @@ from rdfcrawl.downloader.crawler_clients import (
     SchemeExchange,
 )
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
-from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.local_failures import (
     ClockCheck,
@@ -110,9 +109,7 @@ class FetchServices:
         self.local_failures = LocalFailures(known, sleepers, self._spool, clock)
         self._looking = asyncio.create_task(self.local_failures.look_at_disk())
         self.turns = session.turns(sleepers)
-        self._clients = self._open_clients(
-            crawler, setup, session, known=known, clock=clock
-        )
+        self._clients = self._open_clients(crawler, setup, known=known, clock=clock)
         self.active_transfers = self._clients.active_transfers
         self.exchange = self._exchange(session)
         # An archive must contain every file that was read: harvesters request it again.
@@ -127,7 +124,6 @@ class FetchServices:
         self,
         crawler: Crawler,
         setup: FetchSetup,
-        session: CrawlSession,
         *,
         known: KnownNames,
         clock: ClockCheck,
@@ -147,7 +143,6 @@ class FetchServices:
                 gate=gate,
                 known=known,
                 clock=clock,
-                goes_by_address=session.keys.goes_by_address,
                 is_recorded=is_recorded,
             )
             web.open()
@@ -183,6 +178,8 @@ class FetchServices:
 
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
         if session.keys.goes_by_address:
+            from rdfcrawl.downloader.http.other_addresses import OtherAddresses
+
             exchange = OtherAddresses(exchange, self._spool)
         exchange = LocalFailureGuard(exchange, self.local_failures, self._spool)
         return BlockedHostFilter(exchange, session.blocked, self._spool.parts.drop)

@@ -95,6 +95,13 @@ class VisitMaker:
             kind: self.options.request_options(kind) for kind in Kind
         }
 
+    def plain_request(self, record: Record) -> tuple[str, RequestOptions] | None:
+        """Return the first request for a record that is only a URL; else None."""
+        is_special = record.task or record.kind.is_source or self.is_for_all
+        if is_special or self.hops.refuses(record):
+            return None
+        return record.url, self._options_of_kinds[record.kind]
+
     async def first_request(self, record: Record) -> tuple[str, RequestOptions]:
         """Return the first URL to request for a record, and the options.
 
@@ -102,6 +109,9 @@ class VisitMaker:
             SourceFault: `NOT_WANTED`, or that of its source.
             Exception: any error of its source.
         """
+        plain = self.plain_request(record)
+        if plain is not None:
+            return plain
         if self.hops.refuses(record):
             raise SourceFault(Reason.NOT_WANTED, record.url)
         options = self._options_of_kinds[record.kind]
@@ -109,8 +119,7 @@ class VisitMaker:
             return record.url, options_of_user(options, record.task)
         if isinstance(record.task, RefreshedPage):
             options = replace(options, refreshed=record.task)
-        is_plain = not (record.kind.is_source or record.task or self.is_for_all)
-        if self.request_for is None or is_plain:
+        if self.request_for is None:
             return record.url, options
         request_for = await self.request_for(record)
         if request_for is None:
@@ -189,7 +198,9 @@ class _VisitRun:
             attempt = records.queue[0]
             if attempt.record.lost and self._visitor.begin is not None:
                 await self._visitor.begin(self._visit)
-            first = await self._first_request(attempt)
+            attempt.requested, attempt.cookies = [], None
+            plain = self._visitor.plain_request(attempt.record)
+            first = plain or await self._first_request(attempt)
             if first is None:
                 records.queue.popleft()
                 continue
@@ -217,7 +228,6 @@ class _VisitRun:
 
         That fault concerns only this record.
         """
-        attempt.requested, attempt.cookies = [], None
         try:
             return await self._visitor.first_request(attempt.record)
         except SourceFault as exc:
@@ -275,6 +285,9 @@ class _VisitRun:
         if verdict is RetryDecision.REDIRECT:
             target, verdict = await self._follow(attempt, url, response)
         elif verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
+            response.location = refresh_target(url, response)
+            if not response.location or response.fault is not None:
+                return None, verdict
             target = await self._refresh(attempt, url, response)
         else:
             is_final = verdict is RetryDecision.RETRY and options.is_final
@@ -293,7 +306,7 @@ class _VisitRun:
             return known
         visit, pace = self._visit, self.pace
         turn = None
-        if await pace.turn(attempt.not_before):
+        if pace.take(attempt.not_before) or await pace.turn(attempt.not_before):
             turn = await self._visitor.turns.of_visit(visit, url)
         if turn is None:
             return HttpResponse(is_local_failure=True)
@@ -394,9 +407,6 @@ class _VisitRun:
         self, attempt: RecordAttempt, url: str, response: HttpResponse
     ) -> str | None:
         """Follow a page that redirects; if that fails, the page is the document."""
-        response.location = refresh_target(url, response)
-        if not response.location or response.fault is not None:
-            return None
         target, _ = await self._follow(attempt, url, response)
         if response.fault is not None:
             response.fault, response.location = None, ""

@@ -53,10 +53,10 @@ class VisitRecords:
         if attempt.best is None:  # pragma: no cover
             raise AssertionError("finished without a response")
         self.visit.documents.append(attempt.best)
-        if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
-            # Endpoints repeat such queries with smaller ones.
-            may_be_owed = attempt.record.kind not in ADAPTING
-            faults = attempt.best.faults if may_be_owed else None
+        faults: list[Fault] | None = attempt.best.faults
+        if faults and any(fault.reason in MAY_PASS for fault in faults):
+            if attempt.record.kind in ADAPTING:
+                faults = None  # endpoints repeat such queries with smaller ones
             self.visit.give_up(attempt.index, faults)
 
     def retry(self, attempt: RecordAttempt) -> None:

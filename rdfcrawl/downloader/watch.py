@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from random import random
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
 
+    NoteFailure = Callable[[HttpResponse, Exception], bool]
 
 logger = logging.getLogger(__name__)
 
@@ -107,53 +107,33 @@ class TimeoutWatchdog:
         self._sweep_secs = min(SWEEP_SECS, shortest / 4)
         self._timer: asyncio.TimerHandle | None = None
 
-    @contextmanager
     def watching(
         self,
         url: str,
         options: RequestOptions,
         response: HttpResponse,
-        note_failure: Callable[[HttpResponse, Exception], bool] | None = None,
-    ) -> Iterator[WatchedTransfer]:
+        note_failure: NoteFailure | None = None,
+    ) -> WatchedBlock:
         """Watch the request of the current task for a block.
 
         An early end of the block is noted in `response`, unless the task was cancelled
         from outside. `note_failure` sets the fault of an exception, and returns False
         if the web cannot have caused it; without it, exceptions are raised.
         """
-        transfer = self._begin(options)
-        try:
-            yield transfer
-        except NotSentError:
-            response.is_unsent = True
-        except UnfitPart:
-            response.has_restarted = True
-        except asyncio.CancelledError:
-            if not transfer.is_only_cancel():
-                raise
-            response.fault = transfer.verdict
-            # A silent endpoint receives a smaller query.
-            response.is_host_fault = transfer.is_silent and not options.is_final
-        except Exception as exc:  # the edge: the visit continues after any error
-            if note_failure is None:
-                raise
-            if not note_failure(response, exc):
-                logger.exception("Unexpected error on %(url)s", {"url": url})
-        finally:
-            self._open.discard(transfer)
-
-    def _begin(self, options: RequestOptions) -> WatchedTransfer:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
-        now = self._loop.time()
         transfer = WatchedTransfer(
-            task, now, options.timeout_secs, options.first_byte_secs
+            task, self._loop.time(), options.timeout_secs, options.first_byte_secs
         )
         self._open.add(transfer)
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
-        return transfer
+        return WatchedBlock(self, transfer, url, options, response, note_failure)
+
+    def end(self, transfer: WatchedTransfer) -> None:
+        """Stop watching a request."""
+        self._open.discard(transfer)
 
     def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
@@ -221,6 +201,58 @@ class TimeoutWatchdog:
             return Fault(Reason.TIMEOUT, detail)
         transfer.mark = now, transfer.n_bytes
         return None
+
+
+class WatchedBlock:
+    """A block that makes a watched request; see `TimeoutWatchdog.watching`."""
+
+    __slots__ = (
+        *("_watchdog", "_transfer", "_url", "_options", "_response", "_note_failure"),
+    )
+
+    def __init__(
+        self,
+        watchdog: TimeoutWatchdog,
+        transfer: WatchedTransfer,
+        url: str,
+        options: RequestOptions,
+        response: HttpResponse,
+        note_failure: NoteFailure | None,
+    ) -> None:
+        self._watchdog, self._transfer = watchdog, transfer
+        self._url, self._options = url, options
+        self._response, self._note_failure = response, note_failure
+
+    def __enter__(self) -> WatchedTransfer:
+        return self._transfer
+
+    def __exit__(
+        self, _: object, error: BaseException | None, _traceback: object
+    ) -> bool:
+        self._watchdog.end(self._transfer)
+        return error is None or self._is_noted(error)
+
+    def _is_noted(self, error: BaseException) -> bool:
+        """Note the end of the block; return whether the error ends here."""
+        response, transfer = self._response, self._transfer
+        if isinstance(error, NotSentError):
+            response.is_unsent = True
+        elif isinstance(error, UnfitPart):
+            response.has_restarted = True
+        elif isinstance(error, asyncio.CancelledError):
+            if not transfer.is_only_cancel():
+                return False
+            response.fault = transfer.verdict
+            # A silent endpoint receives a smaller query.
+            response.is_host_fault = transfer.is_silent and not self._options.is_final
+        elif self._note_failure is None or not isinstance(error, Exception):
+            return False
+        elif not self._note_failure(response, error):
+            # the edge: the visit continues after any error
+            logger.error(
+                "Unexpected error on %(url)s", {"url": self._url}, exc_info=error
+            )
+        return True
 
 
 class WatchedExchange:

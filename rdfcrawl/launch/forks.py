@@ -36,7 +36,8 @@ def _in(package: str, names: str) -> list[str]:
 
 # Each crawl imports them with their dependencies; importing them has no side effects.
 LOADED = [
-    *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
+    *("aiohappyeyeballs", "encodings.idna", "multidict", "redis.asyncio"),
+    *("resource", "ssl", "uvloop"),
     *_in(
         "rdfcrawl",
         "core.options.scrapy_settings downloader.handler "

@@ -67,18 +67,18 @@ async def received(pieces: Sequence[bytes]) -> ReadOutcome:
     """Return the content read from a response in pieces, up to its close."""
     protocol = ResponseProtocol(EventBudget())
     protocol.connection_made(RecordingTransport())
-    protocol.send(b"GET / HTTP/1.1\r\n\r\n")
+    sent = protocol.send(b"GET / HTTP/1.1\r\n\r\n")
     for piece in pieces:
         protocol.data_received(piece)
     may_keep = not protocol.should_close
     protocol.connection_lost(None)
     body, fault = b"", ""
     try:
-        head, reader = await protocol.response()
+        head = await sent
     except Exception as error:
         return ReadOutcome(0, (), b"", kind_of(error), may_keep)
     try:
-        while piece := await reader.readany():
+        while piece := await protocol.body.readany():
             body += piece
     except Exception as error:
         fault = kind_of(error)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Self
-
-import aiohttp
-from aiohttp import hdrs
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
@@ -20,34 +17,34 @@ from rdfcrawl.downloader.client import (
     UnreadBody,
     UnreadTypes,
 )
-from rdfcrawl.downloader.http.connector import (
-    ReceivedResponse,
-    RequestSender,
-    TurnConnector,
-    TurnNames,
-    connecting_for,
-)
+from rdfcrawl.downloader.http.connections import ConnectionPool, ServerDialer
 from rdfcrawl.downloader.http.protocol import ResponseProtocol
-from rdfcrawl.downloader.http.receiving import ResponseReceiver
-from rdfcrawl.downloader.network_faults import note_failure
+from rdfcrawl.downloader.http.receiving import ResponseReceiver, codings_of
+from rdfcrawl.downloader.http.request_heads import RequestHeads
+from rdfcrawl.downloader.network_faults import (
+    ConnectionFailure,
+    ConnectionLost,
+    note_failure,
+)
 from rdfcrawl.downloader.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.downloader.retry_policy import by_its_own_clock
 from rdfcrawl.downloader.watch import EventBudget, WatchedExchange, WatchedTransfer
-from rdfcrawl.frontier.request_turns import FREE, SoloTurn
+from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate
-from rdfcrawl.uri.guard.resolver import NameResolver
+from rdfcrawl.uri.guard.resolver import GuardedResolver, NameResolver
 
 if TYPE_CHECKING:
     from multidict import MultiMapping
 
-    from rdfcrawl.downloader.http.parsing import BodyReader
+    from rdfcrawl.downloader.http.bodies import BodyReader
+    from rdfcrawl.downloader.http.parsing import ReceivedHead
     from rdfcrawl.downloader.local_failures import ClockCheck, KnownNames
     from rdfcrawl.downloader.spool import Spool
 
 # An unwanted body is drained up to here, to keep the connection; a longer one is
 # cheaper to cut off.
 SKIP_BYTES: Final = 64 * 1024
-# Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
+# Linked Data servers send `Link` headers of many kilobytes.
 MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator kept for provenance
@@ -67,7 +64,6 @@ class HttpExchange(WatchedExchange):
     gate: ConnectionGate | None = None
     known: KnownNames | None = None  # records names and their addresses
     clock: ClockCheck | None = None  # records the `Date` of responses
-    goes_by_address: bool = False  # connect to the address of the turn
     # report sent and received bytes (see `recording`)
     is_recorded: bool = False
 
@@ -84,39 +80,32 @@ class HttpExchange(WatchedExchange):
         gate = self.gate or ConnectionGate(options.guard)
         super().__init__(options)
         names = NameResolver(self.known.note_found if self.known else None)
-        self._names = TurnNames(names, gate)
-        headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
-        timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
-        connector_class, protocol_class = self._connection_classes()
-        pool = connector_class(
-            resolver=self._names,
-            # The address of a turn does not hold for the next one.
-            use_dns_cache=not self.goes_by_address,
-            open_socket=gate.open_socket,
-            limit=0,  # the number of open visits is the limit
-            keepalive_timeout=options.keep_alive_secs,
-            ssl=options.verify_certificates,
+        self._names = GuardedResolver(names, gate)
+        dialer = ServerDialer(
+            self._names,
+            gate,
+            partial(self._protocol_class(), EventBudget()),
+            connect_secs=options.connect_secs,
+            verifies=options.verify_certificates,
         )
-        # aiohttp has no public way to replace its response parser.
-        protocols: Any = partial(protocol_class, EventBudget())
-        pool._factory = protocols  # noqa: SLF001
-        self._session = aiohttp.ClientSession(connector=pool)  # closes it
-        self._sender = RequestSender(pool, headers, timeout)
+        self._pool = ConnectionPool(dialer, options.keep_alive_secs)
+        self._heads = RequestHeads(
+            {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
+        )
 
-    def _connection_classes(self) -> tuple[type[TurnConnector], type[ResponseProtocol]]:
+    def _protocol_class(self) -> type[ResponseProtocol]:
         if not self.is_recorded:
-            return TurnConnector, ResponseProtocol
+            return ResponseProtocol
         from rdfcrawl.downloader.http.recording import (  # noqa: PLC0415  (of few crawls)
-            RecordingConnector,
             RecordingProtocol,
         )
 
-        return RecordingConnector, RecordingProtocol
+        return RecordingProtocol
 
     async def close(self) -> None:
         """Close all connections."""
         await super().close()
-        await self._session.close()
+        await self._pool.close()
         await self._names.close()
 
     async def get(
@@ -124,56 +113,118 @@ class HttpExchange(WatchedExchange):
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         response = HttpResponse()
-        token = connecting_for.set(turn)
-        try:
-            with self._watch.watching(url, options, response, note_failure) as transfer:
-                receiving = ResponseReceiver(
-                    self.spool,
-                    url,
-                    options,
-                    response,
-                    transfer,
-                    max_ratio=self.options.max_ratio,
+        with self._watch.watching(url, options, response, note_failure) as transfer:
+            if not options.is_resumable:
+                await self._fetch(url, options, turn, response, transfer)
+                return response
+            receiver = self._receiver(url, options, response, transfer)
+            try:
+                await self._fetch(
+                    url, receiver.options, turn, response, transfer, receiver
                 )
-                try:
-                    await self._receive(url, receiving, response, transfer)
-                finally:
-                    receiving.end()
-        finally:
-            connecting_for.reset(token)
+            finally:
+                receiver.end()
         return response
 
-    async def _receive(
+    def _receiver(
         self,
         url: str,
-        receiving: ResponseReceiver,
+        options: RequestOptions,
         response: HttpResponse,
         transfer: WatchedTransfer,
+    ) -> ResponseReceiver:
+        max_ratio = self.options.max_ratio
+        return ResponseReceiver(
+            self.spool, url, options, response, transfer, max_ratio=max_ratio
+        )
+
+    async def _fetch(
+        self,
+        url: str,
+        options: RequestOptions,
+        turn: SoloTurn,
+        response: HttpResponse,
+        transfer: WatchedTransfer,
+        receiver: ResponseReceiver | None = None,
     ) -> None:
-        received = await self._sender.send(url, receiving.options)
-        transfer.has_headers = True
-        if self.clock is not None:
-            self.clock.note(url, received.headers)
+        """Send a request, and receive the response; `receiver` resumes a part."""
+        server, request = self._heads.request_for(url, options)
+        connection = await self._pool.connect(server, turn)
         try:
-            status, headers = receiving.begin(received)
-            note_headers(response, status, headers, receiving.options.kept_headers)
-            if 200 <= status < 300:
-                if receiving.options.unread is not None:
-                    await _check_type(url, receiving.options.unread, response, received)
-                await receiving.body(received, headers)
-            else:
-                error_body = await _skip(received.content)
-                if received.status >= 400:
-                    coding = received.headers.get(hdrs.CONTENT_ENCODING, "")
-                    response.error_body = _decoded_begin(error_body, coding)
+            head = await _response_head(connection, request, options)
+            transfer.has_headers = True
+            if self.clock is not None:
+                self.clock.note(url, head.headers)
+            status = head.status
+            headers: MultiMapping[str] = head.headers
+            if receiver is not None:
+                status, headers = receiver.begin(head)
+            note_headers(response, status, headers, options.kept_headers)
+            body = connection.body
+            if not 200 <= status < 300:
+                response.error_body = await _error_body(head, body)
+                return
+            if options.unread is not None:
+                await _check_type(url, options.unread, response, head, body)
+            if receiver is None:
+                if self._take_small_body(head, body, options, response, transfer):
+                    return
+                receiver = self._receiver(url, options, response, transfer)
+            await receiver.body(head, body, headers)
         finally:
             # Once the body has been read to its end, the connection returns to the
             # pool; otherwise it cannot be reused.
-            received.close()
+            self._pool.put_back(connection)
+
+    def _take_small_body(
+        self,
+        head: ReceivedHead,
+        body: BodyReader,
+        options: RequestOptions,
+        response: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> bool:
+        """Take a small body that arrived with its headers; return whether it was one.
+
+        This avoids a buffer in the most frequent case.
+        """
+        n_bytes = body.total_bytes
+        if not body.is_eof() or n_bytes > options.max_bytes or codings_of(head.headers):
+            return False
+        if not self.spool.holds(n_bytes, options):
+            return False
+        self.spool.memory_bytes += n_bytes
+        transfer.n_bytes += n_bytes
+        response.n_bytes = n_bytes
+        response.body = body.read_nowait()
+        return True
+
+
+async def _response_head(
+    connection: ResponseProtocol, request: bytes, options: RequestOptions
+) -> ReceivedHead:
+    """Return the head of the response to a request.
+
+    Raises:
+        SourceFault: `BAD_HTTP`: it is not a response.
+        ConnectionLost: there was none.
+        NotSentError: the server had closed a kept connection. The request is safe to
+            repeat (RFC 9110 9.2.2), in its turn.
+    """
+    try:
+        return await connection.send(request)
+    except ConnectionLost as exc:
+        if connection.is_stale and not options.data:
+            raise NotSentError from exc
+        raise
 
 
 async def _check_type(
-    url: str, unread: UnreadTypes, response: HttpResponse, received: ReceivedResponse
+    url: str,
+    unread: UnreadTypes,
+    response: HttpResponse,
+    head: ReceivedHead,
+    body: BodyReader,
 ) -> None:
     """Raise `UnreadBody` for a body that no parser reads.
 
@@ -182,10 +233,18 @@ async def _check_type(
     try:
         unread.check(url, response.media_type)
     except UnreadBody:
-        length = received.headers.get(hdrs.CONTENT_LENGTH, "")
+        length = head.headers.get("Content-Length", "")
         if length.isdecimal() and int(length[:9]) <= DRAINED_BYTES:
-            await _skip(received.content)
+            await _skip(body)
         raise
+
+
+async def _error_body(head: ReceivedHead, body: BodyReader) -> bytes:
+    """Drain the body of another status; return the begin of an error, decoded."""
+    begin = await _skip(body)
+    if head.status < 400:
+        return b""
+    return _decoded_begin(begin, head.headers.get("Content-Encoding", ""))
 
 
 async def _skip(content: BodyReader) -> bytes:
@@ -198,7 +257,7 @@ async def _skip(content: BodyReader) -> bytes:
             n_bytes += len(piece)
             if len(begin) < MAX_ERROR_BODY_BYTES:
                 begin += piece[: MAX_ERROR_BODY_BYTES - len(begin)]
-    except (aiohttp.ClientError, SourceFault):
+    except (ConnectionFailure, SourceFault):
         pass
     return begin
 
@@ -233,16 +292,16 @@ def note_headers(
     """
     get = headers.get
     response.status = status
-    if value := get(hdrs.CONTENT_TYPE):
+    if value := get("Content-Type"):
         response.media_type, response.charset = parse_content_type(value)
-    if value := get(hdrs.ETAG):
+    if value := get("ETag"):
         response.etag = _text(value)
-    if value := get(hdrs.LAST_MODIFIED):
+    if value := get("Last-Modified"):
         response.last_modified = _text(value)
-    if value := get(hdrs.CACHE_CONTROL):
+    if value := get("Cache-Control"):
         response.cache_control = _text(value)
-    if hdrs.LINK in headers:
-        value = ", ".join(headers.getall(hdrs.LINK))
+    if "Link" in headers:
+        value = ", ".join(headers.getall("Link"))
         response.http_links = _text(value, MAX_HEADER_BYTES)
     if kept:
         response.headers = tuple((x, _text(get(x, ""))) for x in kept)
@@ -252,20 +311,20 @@ def note_headers(
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
-    if hdrs.SET_COOKIE in headers:
-        lines = headers.getall(hdrs.SET_COOKIE)[:MAX_COOKIES]
+    if "Set-Cookie" in headers:
+        lines = headers.getall("Set-Cookie")[:MAX_COOKIES]
         response.cookies = tuple(map(_text, lines))
     if status >= 300:
-        response.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
-        wait = _text(get(hdrs.RETRY_AFTER, ""))
-        response.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
+        response.location = _text(get("Location", ""), MAX_HEADER_BYTES)
+        wait = _text(get("Retry-After", ""))
+        response.retry_after = by_its_own_clock(wait, get("Date", ""))
 
 
 def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     """Return a header value without lone surrogates.
 
-    aiohttp decodes UTF-8 and escapes other bytes, which are read as Latin-1 (RFC 9110
-    5.5: obs-text is opaque, historically ISO-8859-1).
+    Heads are decoded as UTF-8; escaped bytes are read as Latin-1 (RFC 9110 5.5:
+    obs-text is opaque, historically ISO-8859-1).
     """
     if not value.isascii():
         octets = value.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Parse responses: heads, bodies in chunks, and bytes that arrive.
+"""Parse responses: heads, and bodies in chunks.
 
 Servers send heads that the standard does not allow. Any head that browsers or curl
 accept is accepted here; but a connection is reused only after a head that every parser
@@ -10,11 +10,9 @@ Platform Tests (`fetch/h1-parsing`, `fetch/content-length`).
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from multidict import CIMultiDict
 
@@ -25,6 +23,13 @@ MAX_HEADER_LINES: Final = 5000
 MAX_INTERIM: Final = 32  # responses of 1xx before the final one
 SWITCHING: Final = 101
 MAX_LENGTH_DIGITS: Final = 15
+# A head in standard form, of a final response; short enough for the limits above.
+_MAX_PLAIN_BYTES: Final = 16 * 1024
+_plain_head: Final = re.compile(
+    rb"HTTP/1\.1 ([2-5][0-9]{2})(?: [^\r\n\0]*+)?\r\n"
+    rb"((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\r\n\0]*+\r\n)*+)\r\n"
+).match
+_plain_pairs: Final = re.compile(r"([^:]+): ?([^\r]*)\r\n").findall
 _NO_BODY: Final = frozenset({204, 304})
 # Radio stations send ICY instead of HTTP.
 _status_line: Final = re.compile(
@@ -44,7 +49,6 @@ _begin_of_size_line: Final = re.compile(
 ).fullmatch
 _usual_size_line: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n").match
 _CR, _LF = b"\r\n"
-HIGH_BYTES: Final = 256 * 1024  # received and unread: above this, reading pauses
 
 
 @dataclass(slots=True)
@@ -56,6 +60,7 @@ class ReceivedHead:
         is_chunked: the body is sent in chunks.
         is_doubtful: the body may be unchunked in spite of the headers.
         may_keep: the connection may be reused after the body.
+        n_bytes: of a head in standard form; else 0.
     """
 
     status: int
@@ -64,6 +69,7 @@ class ReceivedHead:
     is_chunked: bool = False
     is_doubtful: bool = False
     may_keep: bool = False
+    n_bytes: int = 0
 
     @property
     def is_interim(self) -> bool:
@@ -93,6 +99,26 @@ def check_begin(octets: bytes | bytearray) -> None:
     begin = bytes(octets[:5]).upper()
     if not b"HTTP/".startswith(begin) and not begin.startswith(b"ICY"[: len(begin)]):
         raise SourceFault(Reason.BAD_HTTP, f"not HTTP: {bytes(octets[:40])!r}")
+
+
+def parse_plain_head(octets: bytes) -> ReceivedHead | None:
+    r"""Parse a head in standard form at the begin of `octets`; None if it has another.
+
+    >>> head = parse_plain_head(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+    >>> head.status, head.length, head.n_bytes, head.may_keep
+    (200, 2, 38, True)
+    """
+    begin = _plain_head(octets)
+    if begin is None or (n_bytes := begin.end()) > _MAX_PLAIN_BYTES:
+        return None
+    text = begin[2].decode("utf-8", "surrogateescape")
+    pairs = _plain_pairs(text)
+    if " \r" in text or ":  " in text or "\t" in text:
+        pairs = [(name, value.strip(" \t")) for name, value in pairs]
+    head = ReceivedHead(int(begin[1]), CIMultiDict(pairs), n_bytes=n_bytes)
+    is_kept = _is_kept(head.headers, version=("1", "1"))
+    head.may_keep = _set_frame(head) and is_kept
+    return head
 
 
 def parse_head(octets: bytes) -> ReceivedHead:
@@ -152,10 +178,12 @@ def _pairs(lines: list[str]) -> tuple[list[tuple[str, str]], bool]:
 
 def _is_kept(headers: CIMultiDict[str], version: tuple[str | None, str | None]) -> bool:
     """Return whether the connection stays open (RFC 9112 9.3)."""
-    value = headers.get("Connection")
+    values = headers.getall("Connection", None)
     if version == ("1", "1"):
-        return value is None or "close" not in _tokens(headers, "Connection")
-    if version != ("1", "0") or value is None:
+        if values is None or values == ["keep-alive"]:
+            return True
+        return "close" not in _tokens(headers, "Connection")
+    if version != ("1", "0") or values is None:
         return False
     tokens = _tokens(headers, "Connection")
     return "keep-alive" in tokens and "close" not in tokens
@@ -180,8 +208,9 @@ def _set_frame(head: ReceivedHead) -> bool:
         head.is_chunked = "chunked" in codings
         if head.is_chunked:
             return codings == ["chunked"] and not lengths
-    if lengths:
-        head.length = _length(lengths)
+    if not lengths:
+        return False
+    head.length = _length(lengths)
     is_number = len(lengths) == 1 and lengths[0].isdigit()
     return head.length is not None and is_number and not has_codings
 
@@ -192,10 +221,12 @@ def _length(lengths: list[str] | tuple[()]) -> int | None:
     Raises:
         SourceFault: `BAD_HTTP`: they differ (RFC 9112 6.3).
     """
-    values = {value.strip() for line in lengths for value in line.split(",")}
-    if len(values) > 1:
-        raise SourceFault(Reason.BAD_HTTP, "more than one Content-Length")
-    value = values.pop()
+    value = lengths[0] if lengths else ""
+    if len(lengths) != 1 or not value.isdigit():
+        values = {value.strip() for line in lengths for value in line.split(",")}
+        if len(values) > 1:
+            raise SourceFault(Reason.BAD_HTTP, "more than one Content-Length")
+        value = values.pop()
     is_number = value.isascii() and value.isdigit()
     return int(value) if is_number and len(value) <= MAX_LENGTH_DIGITS else None
 
@@ -354,110 +385,3 @@ def looks_chunked(data: bytes) -> bool | None:
     if _size_line(data) is not None:
         return True
     return None if _begin_of_size_line(data) else False
-
-
-class BodyReader(Protocol):
-    """The body of a response, for its consumer."""
-
-    total_bytes: int
-
-    def is_eof(self) -> bool:
-        """Return whether all of the body has arrived."""
-
-    def at_eof(self) -> bool:
-        """Return whether all of the body was read."""
-
-    async def readany(self) -> bytes:
-        """Return the received bytes; empty at the end of the body.
-
-        Raises:
-            Exception: the error that ended the body, after all earlier bytes.
-        """
-
-    def read_nowait(self) -> bytes:
-        """Return the received bytes."""
-
-
-class ArrivingBody:
-    """A body between its connection and its consumer.
-
-    Args:
-        set_full: called with whether the buffer is full.
-    """
-
-    __slots__ = (
-        *("total_bytes", "_pieces", "_n_held", "_is_eof", "_error", "_waiter"),
-        *("_set_full", "_is_full"),
-    )
-
-    def __init__(self, set_full: Callable[[bool], None]) -> None:
-        self.total_bytes = 0
-        self._pieces: list[bytes] = []
-        self._n_held = 0
-        self._is_eof = self._is_full = False
-        self._error: Exception | None = None
-        self._waiter: asyncio.Future[None] | None = None
-        self._set_full = set_full
-
-    def is_eof(self) -> bool:
-        """See `BodyReader`."""
-        return self._is_eof
-
-    def at_eof(self) -> bool:
-        """See `BodyReader`."""
-        return self._is_eof and not self._pieces
-
-    async def readany(self) -> bytes:
-        """See `BodyReader`."""
-        while not self._pieces:
-            if self._error is not None:
-                raise self._error
-            if self._is_eof:
-                return b""
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        return self.read_nowait()
-
-    def read_nowait(self) -> bytes:
-        """See `BodyReader`."""
-        pieces = self._pieces
-        if not pieces:
-            return b""
-        taken = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
-        self._n_held = 0
-        if self._is_full:
-            self._is_full = False
-            self._set_full(False)
-        return taken
-
-    def feed(self, piece: bytes) -> None:
-        """Add received bytes."""
-        if not piece:
-            return
-        self.total_bytes += len(piece)
-        self._n_held += len(piece)
-        self._pieces.append(piece)
-        self._wake()
-        if self._n_held > HIGH_BYTES and not self._is_full:
-            self._is_full = True
-            self._set_full(True)
-
-    def end(self) -> None:
-        """Note the end of the body."""
-        self._is_eof = True
-        self._wake()
-
-    def fail(self, error: Exception) -> None:
-        """Note the error that ended the body."""
-        if not self._is_eof and self._error is None:
-            self._error = error
-            self._wake()
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)

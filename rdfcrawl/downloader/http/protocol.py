@@ -1,7 +1,7 @@
 """The protocol of one connection: reads the response to each request.
 
-It replaces aiohttp's own protocol in the pool of connections: aiohttp's parser refuses
-much that browsers and curl accept, and has no limits in units of cost.
+A response that arrives in one read, with a head in standard form, takes a short way;
+any other passes through the states.
 
 Any ambiguity between parsers closes the connection after the response: no rest of a
 response can be taken for the next one (RFC 9112 11.2).
@@ -14,22 +14,27 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import cast
 
-import aiohttp
-
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault, one_line
 from rdfcrawl.core.messages import counted
+from rdfcrawl.downloader.http.bodies import (
+    NO_BODY,
+    ArrivedBody,
+    ArrivingBody,
+    BodyReader,
+)
 from rdfcrawl.downloader.http.parsing import (
     MAX_HEAD_BYTES,
     MAX_INTERIM,
-    ArrivingBody,
-    BodyReader,
     ChunkDecoder,
     ReceivedHead,
     check_begin,
     head_end,
     looks_chunked,
     parse_head,
+    parse_plain_head,
 )
+from rdfcrawl.downloader.http.request_heads import HttpServer
+from rdfcrawl.downloader.network_faults import BodyCut, ConnectionLost, caused
 from rdfcrawl.downloader.watch import (
     CALL_EVENTS,
     CostlyResponse,
@@ -59,30 +64,38 @@ class ResponseProtocol(asyncio.Protocol):
 
     Attributes:
         transport: None once closed.
+        server: set when it is connected.
+        address: of the server.
+        idle_since: monotonic time.
+        body: of the latest response.
     """
+
+    server: HttpServer
+    idle_since = 0.0
 
     def __init__(self, budget: EventBudget) -> None:
         self.transport: asyncio.Transport | None = None
+        self.address = ""
+        self.body: BodyReader = NO_BODY
         self._budget = budget
         self._loop = asyncio.get_running_loop()
         self._state = _State.IDLE
         self._may_keep = True  # after the latest response
         self._n_sent = 0  # requests
+        self._is_begun = False  # a byte of the response has arrived
         self._cost = ResponseCost(budget)
         self._head: ReceivedHead | None = None
+        self._waiter: asyncio.Future[ReceivedHead] = self._loop.create_future()
         self._head_bytes = bytearray()  # of an incomplete head
         self._n_head_bytes = self._n_interim = 0
         self._is_strict = True  # every parser reads the response in the same way
-        self._head_waiter: asyncio.Future[None] | None = None
-        self._error: Exception | None = None
-        self._body = ArrivingBody(self._set_full)
+        self._arriving = ArrivingBody(self._set_full)
         self._chunks = ChunkDecoder()
         self._doubted = b""  # start of a body that may be chunked
         self._n_left = 0  # bytes of the body
         self._held: list[bytes] = []  # received while reading is paused
         self._timer: asyncio.TimerHandle | None = None
-        self._is_full = self._is_paused = self._is_lost = False
-        self._closed: asyncio.Future[None] | None = None
+        self._is_full = self._is_paused = False
 
     # For the pool of connections.
 
@@ -90,13 +103,6 @@ class ResponseProtocol(asyncio.Protocol):
     def should_close(self) -> bool:
         """Whether the connection cannot be reused."""
         return self._state is not _State.IDLE or not self._may_keep
-
-    @property
-    def closed(self) -> asyncio.Future[None] | None:
-        """Future of the end of the connection; None if it has ended."""
-        if self._closed is None and not self._is_lost:
-            self._closed = self._loop.create_future()
-        return self._closed
 
     def is_connected(self) -> bool:
         """Return whether the connection is open."""
@@ -124,48 +130,36 @@ class ResponseProtocol(asyncio.Protocol):
 
         Its server closed it while the request was in flight (RFC 9112 9.3.1).
         """
-        has_begun = self._head is not None or self._n_head_bytes or self._head_bytes
-        return self._n_sent > 1 and not has_begun
+        return self._n_sent > 1 and not self._is_begun
 
-    def send(self, request: bytes) -> None:
-        """Send a request; its response is the next one.
+    def send(self, request: bytes) -> asyncio.Future[ReceivedHead]:
+        """Send a request; return the future of the head of the final response.
+
+        Its exception is a `SourceFault` (`BAD_HTTP`: not a response), or a
+        `ConnectionLost`. The body is in `body`.
 
         Raises:
-            aiohttp.ClientConnectionError: the connection is closed.
+            ConnectionLost: the connection is closed.
         """
-        if self.transport is None or self.transport.is_closing():
-            raise aiohttp.ClientConnectionResetError("the connection was closed")
-        self._state, self._may_keep = _State.HEAD, False
+        transport = self.transport
         self._n_sent += 1
-        self._cost = ResponseCost(self._budget)
-        self._head = self._error = None
-        self._n_head_bytes = self._n_interim = 0
-        self._is_strict = True
-        self._set_full(False)
-        self.transport.write(request)
-
-    async def response(self) -> tuple[ReceivedHead, BodyReader]:
-        """Return the head of the final response, and its body.
-
-        Raises:
-            SourceFault: `BAD_HTTP`: not a response.
-            aiohttp.ClientConnectionError: the connection was lost.
-        """
-        while self._head is None:
-            if self._error is not None:
-                raise self._error
-            self._head_waiter = self._loop.create_future()
-            try:
-                await self._head_waiter
-            finally:
-                self._head_waiter = None
-        return self._head, self._body
+        self._is_begun = False
+        if transport is None or transport.is_closing():
+            raise ConnectionLost("the connection was closed")
+        self._state, self._may_keep, self._head = _State.HEAD, False, None
+        if self._is_full:
+            self._set_full(False)
+        self._waiter = self._loop.create_future()
+        transport.write(request)
+        return self._waiter
 
     # For the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         self.transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername") or ("",)
+        self.address = str(peer[0])
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
@@ -173,7 +167,20 @@ class ResponseProtocol(asyncio.Protocol):
             self._may_keep = False  # belongs to no request
             self.abort()
             return
-        self._cost.charge(CALL_EVENTS, len(data))
+        n_bytes = len(data)
+        if not self._is_begun:
+            self._is_begun = True
+            try:
+                head = parse_plain_head(data)
+            except SourceFault as fault:
+                self._fail(fault)
+                self.abort()
+                return
+            if head is not None and head.length == n_bytes - head.n_bytes:
+                self._take(head, data[head.n_bytes :])
+                return
+            data = self._begin(head, data)
+        self._cost.charge(CALL_EVENTS, n_bytes)
         if self._timer is not None:
             self._held.append(data)
             return
@@ -181,9 +188,26 @@ class ResponseProtocol(asyncio.Protocol):
         if secs := self._cost.wait_secs():
             self._rest(secs)
 
+    def _take(self, head: ReceivedHead, body: bytes) -> None:
+        """Take a response that has arrived at once."""
+        self._state, self._may_keep = _State.IDLE, head.may_keep
+        self._head, self.body = head, ArrivedBody(body)
+        if not self._waiter.done():
+            self._waiter.set_result(head)
+
+    def _begin(self, head: ReceivedHead | None, data: bytes) -> bytes:
+        """Begin to read a response; return the data after a known head."""
+        self._cost = ResponseCost(self._budget)
+        self._n_head_bytes = self._n_interim = 0
+        self._is_strict = True
+        if head is None:
+            return data
+        self._begin_body(head)
+        return data[head.n_bytes :]
+
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
-        self.transport, self._is_lost = None, True
+        self.transport = None
         self._stop_timer()
         self._feed(b"".join(self._held))
         # buffered data are read without limits
@@ -194,13 +218,11 @@ class ResponseProtocol(asyncio.Protocol):
             if self._chunks.n_wire == n_before:
                 break
         self._end(exc)
-        if self._closed is not None and not self._closed.done():
-            self._closed.set_result(None)
 
     def _end(self, exc: Exception | None) -> None:
         """Apply the end of the connection to the response."""
         if self._state is _State.CHUNKS and self._head and self._head.is_doubtful:
-            self._body.feed(self._doubted)  # no complete line
+            self._arriving.feed(self._doubted)  # no complete line
             self._end_doubt(is_chunked=False)
         match self._state:
             case _State.IDLE:
@@ -210,17 +232,16 @@ class ResponseProtocol(asyncio.Protocol):
             case _State.TRAILERS:
                 self._finish()
             case _State.CLOSED:
-                self._fail(aiohttp.ClientConnectionError("the connection was closed"))
-            case _State.HEAD if isinstance(exc, OSError):
-                self._fail(aiohttp.ClientOSError(*exc.args))
+                self._fail(ConnectionLost("the connection was closed"))
             case _State.HEAD:
-                self._fail(aiohttp.ServerDisconnectedError())
+                text = one_line(exc) if exc else "the server closed the connection"
+                self._fail(caused(ConnectionLost(text), exc))
             case _State.LENGTH:
                 text = f"{counted(self._n_left, 'byte')} of the body missing"
-                self._fail(aiohttp.ClientPayloadError(text))
+                self._fail(caused(BodyCut(text), exc))
             case _:
-                text = str(exc) if exc else "the last chunk is missing"
-                self._fail(aiohttp.ClientPayloadError(text))
+                text = one_line(exc) if exc else "the last chunk is missing"
+                self._fail(caused(BodyCut(text), exc))
         self._may_keep = False
 
     def _feed(self, data: bytes) -> None:
@@ -234,7 +255,7 @@ class ResponseProtocol(asyncio.Protocol):
                 case _State.CHUNKS | _State.TRAILERS:
                     self._read_chunks(data)
                 case _State.TO_CLOSE:
-                    self._body.feed(data)
+                    self._arriving.feed(data)
         except SourceFault as fault:
             self._fail(fault)
             self.abort()
@@ -282,7 +303,8 @@ class ResponseProtocol(asyncio.Protocol):
         return stripped
 
     def _begin_body(self, head: ReceivedHead) -> None:
-        self._head, self._body = head, ArrivingBody(self._set_full)
+        self._head = head
+        self.body = self._arriving = ArrivingBody(self._set_full)
         if head.length is not None:
             self._n_left = head.length
             self._state = _State.LENGTH
@@ -292,18 +314,19 @@ class ResponseProtocol(asyncio.Protocol):
             self._state = _State.CHUNKS
         else:
             self._state = _State.TO_CLOSE
-        self._wake()
+        if not self._waiter.done():
+            self._waiter.set_result(head)
 
     def _read_length(self, data: bytes) -> None:
         n_left = self._n_left
-        self._body.feed(data[:n_left] if len(data) > n_left else data)
+        self._arriving.feed(data[:n_left] if len(data) > n_left else data)
         self._n_left -= len(data)
         if self._n_left <= 0:
             self._is_strict &= not self._n_left
             self._finish()
 
     def _read_chunks(self, data: bytes) -> None:
-        chunks, body = self._chunks, self._body
+        chunks, body = self._chunks, self._arriving
         if self._head is not None and self._head.is_doubtful:
             data = self._doubted + data
             is_chunked = looks_chunked(data)
@@ -353,26 +376,21 @@ class ResponseProtocol(asyncio.Protocol):
             self._finish()
         elif self._state is _State.CHUNKS:
             self._state = _State.TRAILERS
-            self._body.end()
+            self._arriving.end()
 
     def _finish(self) -> None:
         """Note that the response is complete."""
         self._state = _State.IDLE
         is_strict = self._is_strict and not self._held
         self._may_keep = self._head is not None and self._head.may_keep and is_strict
-        self._body.end()
+        self._arriving.end()
 
     def _fail(self, error: Exception) -> None:
         """Note the error that ends the response."""
         if self._head is not None:
-            self._body.fail(error)
-        elif self._error is None:
-            self._error = error
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._head_waiter is not None and not self._head_waiter.done():
-            self._head_waiter.set_result(None)
+            self._arriving.fail(error)
+        elif not self._waiter.done():
+            self._waiter.set_exception(error)
 
     # Pausing and resuming.
 

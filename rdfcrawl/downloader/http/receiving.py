@@ -11,19 +11,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import aiohttp
-from aiohttp import hdrs
 from multidict import CIMultiDict, MultiMapping
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.http.parsing import MAX_LENGTH_DIGITS, BodyReader
+from rdfcrawl.downloader.http.bodies import BodyReader
+from rdfcrawl.downloader.http.parsing import MAX_LENGTH_DIGITS, ReceivedHead
+from rdfcrawl.downloader.network_faults import BodyCut, ConnectionFailure
 from rdfcrawl.downloader.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.downloader.spool_sink import SpoolSink
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
-    from rdfcrawl.downloader.http.connector import ReceivedResponse
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
     from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
@@ -63,13 +62,13 @@ class ResponseReceiver:
         self._wire: SpoolSink | None = None  # the body as sent, if encoded
         self._decoder: BodyDecoder | None = None
 
-    def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
+    def begin(self, head: ReceivedHead) -> tuple[int, MultiMapping[str]]:
         """Return the status and the headers of the complete response.
 
         Raises:
             UnfitPart: the part is unfit.
         """
-        status, headers = response.status, response.headers
+        status, headers = head.status, head.headers
         part = self._part
         if part is None or status in _PASSING_STATUSES:
             return status, headers
@@ -90,22 +89,25 @@ class ResponseReceiver:
         return status, headers
 
     async def body(
-        self, response: ReceivedResponse, headers: MultiMapping[str]
+        self, head: ReceivedHead, body: BodyReader, headers: MultiMapping[str]
     ) -> None:
         """Read the body.
+
+        Args:
+            head: as received.
+            body: as received.
+            headers: of the complete response.
 
         Raises:
             Exception: error that ended the body; the response keeps the received bytes.
             UnfitPart: the response does not continue the part.
         """
-        coding = _codings(headers)
-        if not coding and self._take_small_body(response.content):
-            return
+        coding = codings_of(headers)
         try:
-            self._open(response.headers, coding)
+            self._open(head.headers, coding)
             if coding:
                 await self._begin_decoding(coding)
-            await self._copy_all(response)
+            await self._copy_all(head, body)
         except UnfitPart:
             self._sink.discard()
             if self._wire is not None:
@@ -117,24 +119,6 @@ class ResponseReceiver:
         self._sink.keep(self._response)
         if self._wire is not None:
             self._wire.discard()
-
-    def _take_small_body(self, content: BodyReader) -> bool:
-        """Take a small body that arrived with its headers; return whether it was one.
-
-        This avoids a buffer in the most frequent case.
-        """
-        if not content.is_eof() or self.options.is_resumable or self._rest is not None:
-            return False
-        n_bytes = content.total_bytes
-        if n_bytes > self.options.max_bytes or not self._spool.holds(
-            n_bytes, self.options
-        ):
-            return False
-        self._spool.memory_bytes += n_bytes
-        self._transfer.n_bytes += n_bytes
-        self._response.n_bytes = n_bytes
-        self._response.body = content.read_nowait()
-        return True
 
     def end(self) -> None:
         """Put back an unfit part, which may fit the next request."""
@@ -176,15 +160,15 @@ class ResponseReceiver:
                     self._sink.write(piece)
                 await asyncio.sleep(0)
 
-    async def _copy_all(self, response: ReceivedResponse) -> None:
+    async def _copy_all(self, head: ReceivedHead, body: BodyReader) -> None:
         try:
-            await self._copy(response.content)
-        except aiohttp.ClientPayloadError:
+            await self._copy(body)
+        except BodyCut:
             # Some servers send the length before encoding. Like Chromium, accept a body
             # of that length as complete.
             decoder = self._decoder
             has_ended = decoder is not None and decoder.has_ended
-            if not has_ended or self._sink.n_bytes != _length(response.headers):
+            if not has_ended or self._sink.n_bytes != _length(head.headers):
                 raise
             return
         self._check_end()
@@ -239,22 +223,22 @@ class ResponseReceiver:
             self._wire.discard()
 
 
-def _codings(headers: MultiMapping[str]) -> str:
+def codings_of(headers: MultiMapping[str]) -> str:
     """Return the codings of the body, in the order in which they were applied.
 
     Source: RFC 9112 6.1: transfer codings are applied last.
     """
-    coding = headers.get(hdrs.CONTENT_ENCODING, "")
-    if not coding and hdrs.TRANSFER_ENCODING not in headers:
+    coding = headers.get("Content-Encoding", "")
+    if not coding and "Transfer-Encoding" not in headers:
         return ""
-    names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
+    names = ("Content-Encoding", "Transfer-Encoding")
     coding = ", ".join(each for name in names for each in headers.getall(name, []))
     return "" if coding.strip().lower() == "chunked" else coding
 
 
 def _length(headers: MultiMapping[str]) -> int:
     """Return the length of the body as sent; 0 if unknown."""
-    length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
+    length = headers.get("Content-Length", "").partition(",")[0].strip()
     is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
     return int(length) if is_known else 0
 
@@ -264,4 +248,4 @@ def _is_resumable(exc: BaseException) -> bool:
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
     is_cancelled = not isinstance(exc, Exception)
-    return is_cancelled or isinstance(exc, aiohttp.ClientError | OSError)
+    return is_cancelled or isinstance(exc, ConnectionFailure | OSError)

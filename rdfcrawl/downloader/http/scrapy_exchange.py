@@ -281,7 +281,7 @@ def _media_type(headers: Headers) -> str:
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:
-    """Return the headers in the form of aiohttp."""
+    """Return the headers in the form of our own client."""
     return CIMultiDict(
         (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
         for name, values in response.headers.items()

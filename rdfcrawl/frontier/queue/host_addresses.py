@@ -103,15 +103,14 @@ class AddressBook:
         IPv4 comes first, as more workers reach it.
         """
         if self._names is None:
-            from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
+            from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (threads)
 
             self._names = NameResolver()
         bare = host.removeprefix("[").removesuffix("]")
         try:
-            rows = await self._names.resolve(bare)
+            addresses = {*await self._names.resolve(bare)}
         except (OSError, UnicodeError):  # no such name, or not a valid one
             return []
-        addresses = {row["host"] for row in rows}
         # If none is allowed, the guard reports it on connecting.
         allowed = set(filter(self._is_allowed, addresses)) or addresses
         return sorted(allowed, key=_rank)

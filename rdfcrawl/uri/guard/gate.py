@@ -184,7 +184,7 @@ class ConnectionGate:
             text = f"port {port} of {host} is not among GUARD_PORTS"
         elif why is RefusalCause.PORT_SCAN:
             most = self.guard.max_ports
-            # Identical for all addresses of a name, so that aiohttp raises one error.
+            # Identical for all addresses of a name, so that one error is raised.
             text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
         elif why is RefusalCause.NO_CONTACT:
             text = f"{host} is on the open web, and USER_AGENT names no contact"

@@ -1,4 +1,4 @@
-"""Resolvers for aiohttp: many lookups in parallel, filtered by the guard."""
+"""Lookups of host names: many in parallel, filtered by the guard."""
 
 from __future__ import annotations
 
@@ -7,18 +7,35 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final
-
-from aiohttp.abc import AbstractResolver, ResolveResult
+from time import monotonic
+from typing import Final, Protocol
 
 from rdfcrawl.uri.guard.gate import ConnectionGate
+from rdfcrawl.uri.guard.policy import literal_address
 
 OnAddresses = Callable[[str, Sequence[str]], None]
 
 MAX_LOOKUPS: Final = 64  # in parallel; threads are created on demand
+KEPT_SECS: Final = 10.0  # lifetime of found addresses
+MAX_KEPT: Final = 1000  # names with addresses; the oldest are dropped
 
 
-class NameResolver(AbstractResolver):
+class HostResolver(Protocol):
+    """Looks up the addresses of names."""
+
+    async def resolve(self, host: str) -> list[str]:
+        """Return the addresses of `host`, the best first.
+
+        Raises:
+            OSError: there is no such name.
+            UnicodeError: `host` cannot be a name.
+        """
+
+    async def close(self) -> None:
+        """End lookups."""
+
+
+class NameResolver:
     """The system's resolver in a separate thread pool.
 
     The pool of the event loop has room for few lookups (libuv: 4): a few unresponsive
@@ -32,81 +49,84 @@ class NameResolver(AbstractResolver):
         self._on_addresses = on_addresses
         self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the addresses of `host`, in the system's order.
-
-        Raises:
-            OSError: there is no such name.
-            UnicodeError: `host` cannot be a name.
-        """
+    async def resolve(self, host: str) -> list[str]:
+        """See `HostResolver.resolve`; the order is the system's."""
         lookup = partial(
             socket.getaddrinfo,
             host,
-            port,
-            family=family,
+            0,
             type=socket.SOCK_STREAM,
             flags=socket.AI_ADDRCONFIG,
         )
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, lookup)
+        rows = await loop.run_in_executor(self._threads, lookup)
+        found = [str(row[4][0]) for row in rows]
         if self._on_addresses is not None and found:
-            self._on_addresses(host, [str(row[4][0]) for row in found])
-        return [
-            resolved(host, str(address[0]), int(address[1]), address_family, proto)
-            for address_family, _, proto, _, address in found
-        ]
+            self._on_addresses(host, found)
+        return found
 
     async def close(self) -> None:
         """Stop each thread after its lookup."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class GuardedResolver(AbstractResolver):
+class GuardedResolver:
     """Leave out the addresses of a name that the guard refuses.
 
-    It owns the wrapped resolver, and closes it.
+    It owns the wrapped resolver, and closes it. Parallel lookups of a name are one, and
+    what it finds is kept for `KEPT_SECS`; each use takes another address first.
     """
 
-    def __init__(self, resolver: AbstractResolver, gate: ConnectionGate) -> None:
+    def __init__(self, resolver: HostResolver, gate: ConnectionGate) -> None:
         self._resolver = resolver
         self._gate = gate
+        self._kept: dict[str, tuple[float, list[str]]] = {}  # until, addresses
+        self._lookups: dict[str, asyncio.Task[list[str]]] = {}
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the addresses of `host` that may be connected to.
+    async def resolve(self, host: str, port: int, address: str = "") -> list[str]:
+        """Return the addresses of `host`, without brackets, that may be connected to.
+
+        Args:
+            host: a name or an address.
+            port: to connect to.
+            address: taken in place of a lookup, if known.
 
         Raises:
             GuardBlocked: all addresses, or the port, are refused.
             OSError: there is no such name.
+            UnicodeError: `host` cannot be a name.
         """
         self._gate.check_literal(host, port)
-        found = await self.look_up(host, port, family)
-        allowed = self._gate.allowed(host, port, [each["host"] for each in found])
-        return [each for each in found if each["host"] in allowed]
+        found = [address] if address else await self._look_up(host)
+        allowed = frozenset(self._gate.allowed(host, port, found))
+        return [each for each in found if each in allowed]
 
-    async def look_up(
-        self, host: str, port: int, family: socket.AddressFamily
-    ) -> list[ResolveResult]:
-        """Return all addresses of `host`."""
-        return await self._resolver.resolve(host, port, family)
+    async def _look_up(self, host: str) -> list[str]:
+        if ":" in host or host.replace(".", "").isdigit():
+            return [literal_address(host) or host]
+        until, found = self._kept.get(host, (0.0, []))
+        if until > monotonic():
+            found.append(found.pop(0))
+            return [*found]
+        lookup = self._lookups.get(host)
+        if lookup is None:
+            lookup = asyncio.create_task(self._resolver.resolve(host))
+            self._lookups[host] = lookup
+            lookup.add_done_callback(partial(self._note_found, host))
+        # Others may wait for it.
+        return [*await asyncio.shield(lookup)]
+
+    def _note_found(self, host: str, lookup: asyncio.Task[list[str]]) -> None:
+        del self._lookups[host]
+        if lookup.cancelled() or lookup.exception() is not None:
+            return
+        self._kept.pop(host, None)
+        if len(self._kept) >= MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[host] = monotonic() + KEPT_SECS, lookup.result()
 
     async def close(self) -> None:
         """Close the wrapped resolver."""
+        for lookup in list(self._lookups.values()):
+            lookup.cancel()
         await self._resolver.close()
-
-
-def resolved(
-    host: str, address: str, port: int, family: int, proto: int = 0
-) -> ResolveResult:
-    """Return one address of a host in the form of aiohttp."""
-    return ResolveResult(
-        hostname=host,
-        host=address,
-        port=port,
-        family=family,
-        proto=proto,
-        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-    )

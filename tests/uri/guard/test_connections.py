@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.http.connections import ServerDialer
 from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.http.protocol import ResponseProtocol
+from rdfcrawl.downloader.http.request_heads import HttpServer
 from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.downloader.watch import EventBudget
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.guard import resolver
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import (
     Guard,
@@ -113,26 +117,17 @@ async def test_allowed_network_is_reached(
     assert answer.status == 200
 
 
-class Names(AbstractResolver):
+class Names:
     """A name server of the test's own: each lookup takes the next list."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
         self.is_closed = False
 
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_INET,
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str) -> list[str]:
         """Return the next list."""
-        return [
-            ResolveResult(
-                hostname=host, host=each, port=port, family=family, proto=0, flags=0
-            )
-            for each in self.answers.pop(0)
-        ]
+        assert host
+        return self.answers.pop(0)
 
     async def close(self) -> None:
         """Take note."""
@@ -144,13 +139,14 @@ async def test_private_addresses_of_a_name_are_left_out() -> None:
     names = GuardedResolver(
         Names(["10.0.0.1", "1.1.1.1", "::1"]), ConnectionGate(Guard())
     )
-    assert [each["host"] for each in await names.resolve("a.example", 80)] == [
-        "1.1.1.1"
-    ]
+    assert await names.resolve("a.example", 80) == ["1.1.1.1"]
 
 
-async def test_name_that_changes_its_address_is_refused() -> None:
+async def test_name_that_changes_its_address_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """If a name turns private (DNS rebinding), then each lookup is judged."""
+    monkeypatch.setattr(resolver, "KEPT_SECS", 0)
     source = Names(["1.1.1.1"], ["127.0.0.1"])
     names = GuardedResolver(source, ConnectionGate(Guard()))
     assert await names.resolve("a.example", 80)
@@ -160,18 +156,32 @@ async def test_name_that_changes_its_address_is_refused() -> None:
     assert source.is_closed
 
 
+class UnguardedNames(GuardedResolver):
+    """A resolver that lets all addresses through."""
+
+    async def resolve(self, host: str, port: int, address: str = "") -> list[str]:
+        """Return a private address of any name."""
+        assert host
+        assert port
+        assert not address
+        return ["127.0.0.1"]
+
+
 async def test_address_is_checked_when_it_is_dialled(
-    raw_server: RawServers, fetch_options: MakeOptions
+    raw_server: RawServers,
 ) -> None:
     """If a resolver lets a private address through, then no socket is opened for it."""
     server = await raw_server({"*": raw_server.response()})
-    async with opened(fetch_options(), Guard()) as exchange:
-        connector = exchange._session.connector
-        connector._resolver = Names(["127.0.0.1"])  # type: ignore[union-attr]
-        url = f"http://rebound.example:{server.port}/"
-        answer = await exchange.get(url, fetch_options().request_options(Kind.PAGE))
-    assert answer.fault is not None
-    assert answer.fault.reason is Reason.GUARD_BLOCKED
+    gate = ConnectionGate(Guard())
+    dialer = ServerDialer(
+        UnguardedNames(Names(), gate),
+        gate,
+        partial(ResponseProtocol, EventBudget()),
+        connect_secs=5,
+        verifies=True,
+    )
+    with pytest.raises(GuardBlocked, match="loopback"):
+        await dialer.dial(HttpServer("rebound.example", server.port, is_tls=False), "")
     assert server.n_connections == 0
 
 
@@ -184,8 +194,7 @@ _connects = re.compile(
 _MAY_CONNECT = {
     "uri/guard/gate.py",
     "uri/guard/policy.py",  # asks the kernel alone
-    "downloader/http/connector.py",  # by aiohttp, with sockets of the gate
-    "downloader/http/exchange.py",
+    "downloader/http/connections.py",  # with sockets of the gate
     "downloader/ftp/protocol.py",
     "downloader/local_failures.py",
     "dataweb/server.py",

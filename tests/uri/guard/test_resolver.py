@@ -30,7 +30,7 @@ async def test_lookups_are_few_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     resolver = NameResolver()
     names = [f"n{n}.example" for n in range(128)]
-    tasks = [asyncio.create_task(resolver.resolve(name, 80)) for name in names]
+    tasks = [asyncio.create_task(resolver.resolve(name)) for name in names]
     async with asyncio.timeout(20):
         while len(asked) < 64:  # noqa: ASYNC110 (in other threads)
             await asyncio.sleep(0.01)
@@ -53,7 +53,7 @@ async def test_names_with_addresses_are_reported(
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: rows[host])
     kept: dict[str, list[str]] = {}
     resolver = NameResolver(lambda host, found: kept.update({host: [*found]}))
-    found = [await resolver.resolve(name, 80) for name in rows]
+    found = [await resolver.resolve(name) for name in rows]
     await resolver.close()
     assert [len(each) for each in found] == [1, 0]
     assert kept == {"a.example": ["1.1.1.1"]}
