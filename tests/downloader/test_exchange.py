@@ -98,6 +98,41 @@ async def test_connection_is_kept(
     assert len(server.requests) == 5
 
 
+async def test_idle_connection_is_closed(fetch_options: MakeOptions) -> None:
+    """If a connection is idle for longer than allowed, then the client closes it."""
+    ended: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        further = await reader.read()
+        writer.close()
+        ended.put_nowait(further)
+
+    options = fetch_options(keep_alive_secs=0.02)
+    async with (
+        await asyncio.start_server(serve, "127.0.0.1", 0) as server,
+        asyncio.timeout(20),
+        opened(options) as exchange,
+    ):
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for _ in range(2):
+            answer = await exchange.get(url, options.request_options(Kind.PAGE))
+            assert answer.status == 200
+            assert await ended.get() == b""
+
+
+async def test_unusual_url_is_requested_in_usual_form(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a URL has capitals and no path, then its request has the usual form."""
+    server = await raw_server({"*": raw_server.response(TURTLE)})
+    answer = await get_one(f"HTTP://LOCALHOST:{server.port}?q#f", fetch_options())
+    assert answer.fault is None
+    assert server.targets == ["/?q"]
+    assert server.requests[0].headers["host"] == f"localhost:{server.port}"
+
+
 async def test_plain_and_odd_requests_say_the_same(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:

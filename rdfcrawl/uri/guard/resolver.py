@@ -73,15 +73,16 @@ class NameResolver:
 class GuardedResolver:
     """Leave out the addresses of a name that the guard refuses.
 
-    It owns the wrapped resolver, and closes it. Parallel lookups of a name are one, and
-    what it finds is kept for `KEPT_SECS`; each use takes another address first.
+    It owns the wrapped resolver, and closes it. Parallel lookups of a name and port are
+    one. Allowed addresses are kept for `KEPT_SECS`; each use takes another one first.
     """
 
     def __init__(self, resolver: HostResolver, gate: ConnectionGate) -> None:
         self._resolver = resolver
         self._gate = gate
-        self._kept: dict[str, tuple[float, list[str]]] = {}  # until, addresses
-        self._lookups: dict[str, asyncio.Task[list[str]]] = {}
+        # until, addresses
+        self._kept: dict[tuple[str, int], tuple[float, list[str]]] = {}
+        self._lookups: dict[tuple[str, int], asyncio.Task[list[str]]] = {}
 
     async def resolve(self, host: str, port: int, address: str = "") -> list[str]:
         """Return the addresses of `host`, without brackets, that may be connected to.
@@ -97,33 +98,41 @@ class GuardedResolver:
             UnicodeError: `host` cannot be a name.
         """
         self._gate.check_literal(host, port)
-        found = [address] if address else await self._look_up(host)
-        allowed = frozenset(self._gate.allowed(host, port, found))
-        return [each for each in found if each in allowed]
-
-    async def _look_up(self, host: str) -> list[str]:
+        if address:
+            return self._gate.allowed(host, port, [address])
         if ":" in host or host.replace(".", "").isdigit():
             return [literal_address(host) or host]
-        until, found = self._kept.get(host, (0.0, []))
+        until, kept = self._kept.get((host, port), (0.0, []))
         if until > monotonic():
-            found.append(found.pop(0))
-            return [*found]
-        lookup = self._lookups.get(host)
-        if lookup is None:
-            lookup = asyncio.create_task(self._resolver.resolve(host))
-            self._lookups[host] = lookup
-            lookup.add_done_callback(partial(self._note_found, host))
+            kept.append(kept.pop(0))
+            return [*kept]
         # Others may wait for it.
-        return [*await asyncio.shield(lookup)]
+        return [*await asyncio.shield(self._lookup(host, port))]
 
-    def _note_found(self, host: str, lookup: asyncio.Task[list[str]]) -> None:
-        del self._lookups[host]
-        if lookup.cancelled() or lookup.exception() is not None:
-            return
-        self._kept.pop(host, None)
+    def _lookup(self, host: str, port: int) -> asyncio.Task[list[str]]:
+        lookup = self._lookups.get((host, port))
+        if lookup is None:
+            lookup = asyncio.create_task(self._look_up(host, port))
+            self._lookups[host, port] = lookup
+            lookup.add_done_callback(partial(self._end_lookup, (host, port)))
+        return lookup
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
+        found = await self._resolver.resolve(host)
+        allowed = self._gate.allowed(host, port, found)
+        self._kept.pop((host, port), None)
         if len(self._kept) >= MAX_KEPT:
             del self._kept[next(iter(self._kept))]
-        self._kept[host] = monotonic() + KEPT_SECS, lookup.result()
+        if allowed:
+            self._kept[host, port] = monotonic() + KEPT_SECS, [*allowed]
+        return allowed
+
+    def _end_lookup(
+        self, place: tuple[str, int], lookup: asyncio.Task[list[str]]
+    ) -> None:
+        del self._lookups[place]
+        if not lookup.cancelled():
+            lookup.exception()  # retrieved, even if no request waits for it
 
     async def close(self) -> None:
         """Close the wrapped resolver."""

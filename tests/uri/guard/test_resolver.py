@@ -59,6 +59,44 @@ async def test_names_with_addresses_are_reported(
     assert kept == {"a.example": ["1.1.1.1"]}
 
 
+class ScriptedNames:
+    """Name servers whose lookups take the next list."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+
+    async def resolve(self, host: str) -> list[str]:
+        """Return the next list, after others had their turn."""
+        assert host
+        await asyncio.sleep(0)
+        return self.answers.pop(0)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+async def test_allowed_addresses_of_a_name_are_kept() -> None:
+    """If a name is looked up again soon, then its addresses are used in turn."""
+    names = ScriptedNames(["169.254.169.254"], ["1.1.1.1", "1.0.0.1"])
+    resolver = GuardedResolver(names, ConnectionGate(Guard()))
+    with pytest.raises(GuardBlocked):
+        await resolver.resolve("a.example", 80)
+    pair = [asyncio.create_task(resolver.resolve("a.example", 80)) for _ in range(2)]
+    assert await asyncio.gather(*pair) == [["1.1.1.1", "1.0.0.1"]] * 2
+    assert await resolver.resolve("a.example", 80) == ["1.0.0.1", "1.1.1.1"]
+    assert await resolver.resolve("a.example", 80) == ["1.1.1.1", "1.0.0.1"]
+    assert names.answers == []
+
+
+async def test_known_address_of_a_turn_is_judged() -> None:
+    """If the address is known, then no name is looked up, but the guard judges it."""
+    resolver = GuardedResolver(ScriptedNames(), ConnectionGate(Guard()))
+    assert await resolver.resolve("a.example", 80, "1.1.1.1") == ["1.1.1.1"]
+    assert await resolver.resolve("2606:4700::1111", 80) == ["2606:4700::1111"]
+    with pytest.raises(GuardBlocked):
+        await resolver.resolve("a.example", 80, "10.0.0.1")
+
+
 async def test_refused_ports_cost_no_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the port of a name is refused, then the name is not looked up."""
     asked: list[str] = []
