@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.process import ServedWeb
     from tests.support.crawl_webs import Loopback
 
-pytestmark = pytest.mark.service
+pytestmark = [
+    pytest.mark.service,
+    pytest.mark.in_turn(2, rooms=("launch", "commands", "spiders"), together=True),
+]
 
 USER, PASSWORD = "crawler", "a secret"
 START_SECS, JOB_SECS = 120.0, 300.0

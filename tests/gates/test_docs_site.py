@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.in_turn(
+    3, rooms=("explanation", "how-to", "reference", "tutorial"), together=True
+)
+
 _DOCS = [page for page in PAGES if page.parent != ROOT and "docs" in page.parts]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.crawl.sources.test_later_runs import DatasetSite
 from tests.crawl.sources.test_revisits import SAYS, entry
@@ -105,6 +107,7 @@ class DailySite(DatasetSite):
         self.robots(self.at("/sitemap.xml"))
 
 
+@pytest.mark.in_turn(2, rooms=("how-to", "sources", "analysis"))
 def test_site_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> None:
     """If a site changes each day, then the nightly command makes the copy equal.
 
@@ -155,6 +158,7 @@ def test_site_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> N
     assert copy == site.truth
 
 
+@pytest.mark.in_turn(2, rooms=("how-to", "sources", "analysis"))
 def test_portal_is_equal_after_each_night(loopback: Loopback, tmp_path: Path) -> None:
     """If a portal changes each day, then the nightly command makes the copy equal.
 

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 _SITES: Final = 5  # of each kind: a third of the faults in each run
 
 
-@pytest.mark.in_turn(2, rooms=("sources", "downloader"))
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.in_turn(3, rooms=("sources", "downloader"))
+@pytest.mark.parametrize("third", range(3))
 @pytest.mark.parametrize("has_links", [False, True], ids=["sources", "links"])
 def test_faults_and_kills_cost_nothing(
-    commands: Commands, loopback: Loopback, has_links: bool, half: int
+    commands: Commands, loopback: Loopback, has_links: bool, third: int
 ) -> None:
     """If any request fails in any way, then its document stays until the next run.
 
     In three later runs each kind of source has each fault; in the last of them the
     crawl is killed at some of the faults. In the first run there are some of them.
-    Each half has every second of the sites.
+    Each third has every third of the sites.
     """
     kinds = [x for x in KINDS if x.has_links is has_links and not x.is_variant]
-    each = [*enumerate(kind for kind in kinds for _ in range(_SITES))][half::2]
-    prefix = f"127.10{1 + has_links + 2 * half}"
+    each = [*enumerate(kind for kind in kinds for _ in range(_SITES))][third::3]
+    prefix = f"127.10{1 + has_links + 2 * third}"
     sites = start_sites(loopback, [kind for _, kind in each], prefix)
     chain = CrawlChain(commands, sites, commands.folder())
     faults = list(FAULTS)

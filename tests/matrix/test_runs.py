@@ -8,6 +8,8 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from tests.matrix.judging import judge, requests_in
 from tests.matrix.running import SETTINGS, assert_costs_no_page
 from tests.matrix.webs import NAMES, POSITIONS, heal, named, one_url, served
@@ -62,6 +64,7 @@ def pages_in(web: Web, log: Path, skip: int = 0) -> Counter[tuple[str, str]]:
     return Counter(each for each in asked if each in good)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 def test_a_later_run_retries_owed_urls(commands: Commands, tmp_path: Path) -> None:
     """If URLs failed in a run, then the next run of the same command fetches them.
 
@@ -103,6 +106,7 @@ def _owed_urls(web: Web, host: str, bad: dict[str, str], doors: list[str]) -> se
     return {web.url(host, "/bad1", door)}
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 def test_refresh_asks_for_all_pages(commands: Commands, tmp_path: Path) -> None:
     """If a page that is due misbehaves by then, all others of its host are fetched."""
     web = severe_web("127.118")
@@ -135,6 +139,7 @@ def pages_in_web(web: Web) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "frontier"))
 def test_kills_cost_no_page(commands: Commands, tmp_path: Path) -> None:
     """If workers are killed while URLs misbehave, then all other pages are fetched.
 

@@ -103,6 +103,7 @@ def test_robots_txt_is_obeyed_as_rfc_9309_says(
     assert "'robotstxt/forbidden': 2" in done.stderr
 
 
+@pytest.mark.in_turn(2, rooms=("middlewares",))
 def test_processes_with_one_redis_share_robots_txt(
     project: Project, loopback: Loopback, redis_server: RedisServer
 ) -> None:

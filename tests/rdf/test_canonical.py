@@ -130,6 +130,7 @@ LINES = st.one_of(
 GOOD = "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
 
 
+@pytest.mark.in_turn(2)
 @settings(max_examples=examples(600), deadline=None)
 @given(
     st.lists(st.one_of(LINES, st.just(GOOD)), max_size=8).map("".join),

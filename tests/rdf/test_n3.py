@@ -256,6 +256,7 @@ def test_formulas_are_known_in_streams(tmp_path: Path) -> None:
     assert reasons(parsed) == {Reason.N3_FORMULA: 3 * 9000}
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("opening", "closing"),
     [

@@ -277,6 +277,7 @@ def check_first_seen(row: dict[str, Any], site: SiteSight) -> None:
     assert ratio(row["mean, s"]) == (sum(deltas), len(both))
 
 
+@pytest.mark.in_turn(2)
 def test_report_is_what_the_truth_tells(commands: Commands) -> None:
     """If sites of several seeds are crawled twice, the measures are the truth's."""
     folder = commands.folder()

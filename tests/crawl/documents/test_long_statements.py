@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.support.long_statements import NAME, WRITERS, packed, statements
 
@@ -30,6 +32,7 @@ def counted(result: CrawlResult) -> Counter[str]:
     return found
 
 
+@pytest.mark.in_turn(2, rooms=("rdf",))
 def test_long_statements_are_read_in_every_format(
     commands: Commands, loopback: Loopback
 ) -> None:

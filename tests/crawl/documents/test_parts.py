@@ -87,6 +87,7 @@ def _has_spooled(folder: Path, dump: RangedDump, n: int) -> bool:
     return len(dump.asked) == n and any(x.stat().st_size >= n_bytes for x in bodies)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 def test_dump_outlives_stops_and_kills(commands: Commands, loopback: Loopback) -> None:
     """If a worker is stopped and killed in a dump, then the next one goes on."""
     dump = RangedDump(dump_of(2 * MIB), (MIB // 2,) * 3, stalls=True)

@@ -259,6 +259,7 @@ def test_request_comes_back_with_all_that_it_has(
     assert result.faults(server.url("/missing")) == ["not_found"]
 
 
+@pytest.mark.in_turn(2, rooms=("frontier", "spiders"))
 def test_killed_worker_loses_no_page_and_no_item(
     commands: Commands, loopback: Loopback, notes: Path
 ) -> None:
@@ -280,6 +281,7 @@ def test_killed_worker_loses_no_page_and_no_item(
     assert min(b - a for a, b in pairwise(arrivals)) > DELAY_SECS * 0.6
 
 
+@pytest.mark.in_turn(2, rooms=("frontier", "spiders"))
 def test_requests_wait_for_a_worker_of_their_spider(
     commands: Commands, loopback: Loopback, notes: Path
 ) -> None:

@@ -114,6 +114,7 @@ def site(loopback: Loopback) -> RawServer:
     )
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 def test_scrapys_downloader_gives_the_same_quads(
     commands: Commands, loopback: Loopback
 ) -> None:

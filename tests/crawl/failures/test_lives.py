@@ -88,6 +88,7 @@ def slow_hosts(loopback: Loopback, prefix: str) -> list[RawServer]:
     return [loopback({"*": [0.05, body]}, host=f"{prefix}.{n}") for n in range(1, 9)]
 
 
+@pytest.mark.in_turn(2, rooms=("frontier", "launch"))
 def test_early_kills_cost_no_uri(commands: Commands, loopback: Loopback) -> None:
     """If a worker is killed early four times, then all URIs are crawled and archived.
 

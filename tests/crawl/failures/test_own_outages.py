@@ -36,6 +36,7 @@ def _pauses(crawl: RunningCrawl) -> bool:
     return "requests pause" in crawl.stderr
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 def test_outage_of_our_own_name_servers_costs_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
@@ -95,6 +96,7 @@ def test_outage_of_our_own_costs_no_context(
     assert result.graphs == set(seeds)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 def test_want_of_descriptors_costs_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
@@ -124,6 +126,7 @@ def test_want_of_descriptors_costs_nothing(
     assert not any(name.startswith("fault/") for name in result.statistics)
 
 
+@pytest.mark.in_turn(2, rooms=("downloader",))
 def test_routes_of_our_own_and_of_others(
     commands: Commands,
     loopback: Loopback,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from rdfcrawl.core.errors import Reason
 from tests.crawl.sources.test_refresh import refresh
 from tests.crawl.sources.test_revisits import SAYS, said
@@ -28,6 +30,7 @@ def serve(loopback: Loopback, server: RawServer, what: str) -> None:
         server.pages[path] = loopback.response(body, "text/turtle")
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "monitor/refreshing"))
 def test_host_without_an_address_keeps_its_statements(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:

@@ -103,6 +103,7 @@ def beside(
     return Beside(first, hosts, second, more)
 
 
+@pytest.mark.in_turn(2, rooms=("frontier",))
 def test_other_hosts_than_a_giant_have_their_turns(beside: Beside) -> None:
     """If a giant comes first, then ten other sites are done long before it is."""
     sites = [n for n, host in enumerate(beside.hosts) if host.startswith("site")]

@@ -66,6 +66,7 @@ def test_a_worker_that_died_is_forked_from_the_same_process(
     assert len(result.graphs) == N_DOCUMENTS
 
 
+@pytest.mark.in_turn(2, rooms=("launch",))
 def test_the_crawl_outlives_the_process_that_forks(
     commands: Commands, loopback: Loopback
 ) -> None:

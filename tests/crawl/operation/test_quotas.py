@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.redis.embedded import ensure_server
@@ -92,6 +93,7 @@ def kill_workers(
     return n_killed
 
 
+@pytest.mark.in_turn(2, rooms=("frontier",))
 def test_server_sees_no_more_than_the_quota(
     commands: Commands, loopback: Loopback
 ) -> None:

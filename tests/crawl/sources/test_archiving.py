@@ -243,6 +243,7 @@ def test_an_unchanged_page_in_a_later_run_is_a_revisit(
     assert server.url("/page") not in revisits
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "sources"))
 def test_page_that_was_missing_for_a_while_is_in_the_archive(
     commands: Commands, loopback: Loopback
 ) -> None:
@@ -276,6 +277,7 @@ def test_page_that_was_missing_for_a_while_is_in_the_archive(
     assert [restored for _, restored in found] == [{page: "here"}] * 3 + [{}]
 
 
+@pytest.mark.in_turn(2, rooms=("downloader", "sources"))
 def test_files_of_ftp_and_joined_dumps_are_resources(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:

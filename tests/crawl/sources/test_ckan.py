@@ -128,6 +128,7 @@ def test_difficult_portals_are_read(
     assert result.peak_bytes < 400 * 2**20
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_part_of_a_portal_can_be_named(commands: Commands, web: LocalWeb) -> None:
     """If only a part is wanted, it comes; another part is another harvest.
 
@@ -185,6 +186,7 @@ def test_key_is_sent_to_its_portal_alone(
     assert not [r for r in second.requests if r.headers.get("authorization")]
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize(
     ("n_datasets", "changed", "deleted"),
     [

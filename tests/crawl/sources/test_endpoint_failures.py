@@ -39,6 +39,7 @@ def test_closed_connections_are_asked_in_another_way(
         assert stored(result, server.url) == ALL
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_time_outs_cost_few_requests(commands: Commands) -> None:
     """If queries time out, and a worker is killed, few requests bring everything."""
     limits = EndpointLimits(cap=50, sorted=400, every=6)

@@ -44,6 +44,7 @@ def _queried(targets: Iterable[str]) -> set[str]:
     return found
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_endpoints_are_recognized_by_their_answers(
     commands: Commands, loopback: Loopback, kind: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from rdfcrawl.analysis.duplicates.clusters import ContentPrint, find_clusters
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
@@ -131,6 +133,7 @@ def outline(
     )
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "analysis"))
 def test_later_run_fetches_changes_by_truthful_sitemaps(
     commands: Commands,
 ) -> None:

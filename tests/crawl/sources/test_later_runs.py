@@ -6,6 +6,8 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from tests.crawl.sources.test_revisits import DatedSite, entry, said
@@ -160,6 +162,7 @@ def test_each_document_of_a_dataset_has_an_owner(
     assert fourth.statuses(backup).count("DELETED") == 1
 
 
+@pytest.mark.in_turn(3, rooms=("sources", "pipelines"))
 def test_datasets_of_many_files_own_each_of_them(
     commands: Commands, loopback: Loopback
 ) -> None:

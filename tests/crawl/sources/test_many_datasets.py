@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
@@ -25,6 +25,7 @@ EACH = """<#v{n}> a void:Dataset ; void:dataDump </v{n}.nt> .
 """
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_many_datasets_share_round_trips(
     commands: Commands,
     loopback: Loopback,

@@ -70,6 +70,7 @@ class OwnedSite(EndpointSite):
         self.reply(f"/{name}.nt", reply or self.respond("", status=f"{way} No"))
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "pipelines"))
 @pytest.mark.parametrize("are_sliced", [False, True], ids=["dumps", "slices"])
 def test_each_resource_is_in_one_document(
     commands: Commands, loopback: Loopback, *, are_sliced: bool

@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from redis.asyncio import Redis
 
 from rdfcrawl.frontier.redis.embedded import ensure_server
@@ -218,6 +219,7 @@ def n_remembered(folder: Path) -> int:
         return asyncio.run(look(server.url))
 
 
+@pytest.mark.in_turn(2, rooms=("frontier", "monitor/refreshing"))
 def test_refresh_does_not_fill_the_frontier(
     commands: Commands, loopback: Loopback
 ) -> None:
@@ -293,6 +295,7 @@ def redirect_all(
         site.server.pages[f"/{name}/{group}"] = reply
 
 
+@pytest.mark.in_turn(2, rooms=("pipelines", "downloader", "monitor/refreshing"))
 def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
     commands: Commands, loopback: Loopback
 ) -> None:

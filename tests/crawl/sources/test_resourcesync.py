@@ -97,6 +97,7 @@ def true_labels(node: ResourceSyncNode) -> set[str]:
     return {o for _, p, o in node.iter_truth() if p.endswith("label>")}
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_mirrors_equal_their_sources_after_changes(
     commands: Commands, web: LocalWeb
 ) -> None:
@@ -150,6 +151,7 @@ def test_mirrors_equal_their_sources_after_changes(
         assert len(web.targets(node)) <= 9, web.targets(node)
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_killed_mirror_is_completed(commands: Commands, web: LocalWeb) -> None:
     """If a crawl is killed in the middle, then the next one ends with the same."""
     lists = web.start(ResourceSyncOptions(n_resources=100, has_dumps=False))
@@ -305,6 +307,7 @@ def test_sitemap_that_is_a_list_of_resources(commands: Commands, web: LocalWeb) 
     assert "/resync/resourcedump-0.zip" in web.targets(node)
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize(
     "n_resources", [5_000, pytest.param(100_000, marks=pytest.mark.soak)]
 )

@@ -129,6 +129,7 @@ def test_page_whose_documents_failed_is_read_again(
     assert datasets(result) == pages(portal, set(portal.ids()))
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "frontier"))
 def test_run_that_was_stopped_goes_on(commands: Commands, web: LocalWeb) -> None:
     """If a harvest is stopped, then the same run goes on; once over, another begins."""
     portal = web.start(PortalOptions(n_datasets=300, rows_cap=10))
@@ -197,6 +198,7 @@ def test_portal_that_has_moved_is_harvested_where_it_is(
     assert not [r for r in seen if "authorization" in r.headers]
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "downloader"))
 def test_sources_through_scrapys_downloader(commands: Commands, web: LocalWeb) -> None:
     """If Scrapy does the requests, then a portal is harvested in the same way."""
     portal = web.start(PortalOptions(n_datasets=120))

@@ -70,6 +70,7 @@ def ways_asked(web: LocalWeb, node: SemanticNode) -> set[DatasetWay]:
     return asked
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_least_intrusive_way_of_each_combination_is_taken(
     commands: Commands, web: LocalWeb
 ) -> None:
@@ -115,6 +116,7 @@ def broken_sites(web: LocalWeb, *, to_prefix: bool) -> list[SemanticNode]:
     ]
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_next_way_is_taken_for_each_that_is_broken(
     commands: Commands, web: LocalWeb
 ) -> None:

@@ -443,6 +443,7 @@ def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -
     assert changed <= {node.origin + target for target in web.targets(node)}
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "frontier"))
 def test_two_workers_read_each_part_once(commands: Commands, web: LocalWeb) -> None:
     """If two workers crawl large sitemaps, then each page and part is fetched once."""
     formats = (SitemapSyntax.URLSET, SitemapSyntax.TEXT)

@@ -50,6 +50,7 @@ def test_heads_are_the_same_wherever_they_lie(tmp_path: Path) -> None:
     assert body_of(HttpResponse(body=b"")) == b""
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 @pytest.mark.parametrize(
     ("spider", "argument", "options", "least"),
     [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
+import pytest
 
 from rdfcrawl.stores.log.crawl_log import iter_latest
 
@@ -339,6 +340,7 @@ def test_uri_space_is_crawled_when_the_dump_fails(
     assert result.faults(dump) == ["way_failed"]
 
 
+@pytest.mark.in_turn(2, rooms=("sources", "frontier"))
 def test_crawl_killed_after_the_failure_loses_no_page(
     commands: Commands, loopback: Loopback
 ) -> None:
@@ -457,6 +459,7 @@ def test_graph_that_a_dataset_has_no_more_is_deleted(
     assert graphs(first, third) == {first, third}
 
 
+@pytest.mark.in_turn(2, rooms=("sources",))
 def test_endpoint_and_dump_replace_each_other(
     commands: Commands, loopback: Loopback
 ) -> None:

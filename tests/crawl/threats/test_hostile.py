@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
+_READERS = "core", "downloader", "pipelines", "rdf", "sources", "uri"
+pytestmark = pytest.mark.in_turn(2, rooms=_READERS, together=True)  # one crawl
+
 GOOD = b"<http://a.example/s> <http://a.example/p> <http://a.example/o> .\n"
 TRIPLE = ("http://a.example/s", "http://a.example/p", "http://a.example/o")
 BOMB = GOOD + b"\n" * 15_000_000

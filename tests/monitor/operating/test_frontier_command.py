@@ -99,6 +99,7 @@ def test_crawl_that_does_not_run_is_reported(
     assert table[0].split()[:3] == ["host", "phase", "queued"]
 
 
+@pytest.mark.in_turn(2, rooms=("commands",))
 def test_check_finds_nothing_while_a_crawl_runs(
     commands: Commands, loopback: Loopback
 ) -> None:
@@ -133,6 +134,7 @@ def test_damage_is_reported_and_repaired(finished: Path) -> None:
         assert mended.stdout.endswith("1 repaired, 0 left\n")
 
 
+@pytest.mark.in_turn(2, rooms=("commands",))
 def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> None:
     """If a URI is searched, then its state is found; an added one is crawled.
 
@@ -170,6 +172,7 @@ def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> Non
     assert set(web.asked().values()) == {1}
 
 
+@pytest.mark.in_turn(2, rooms=("commands",))
 def test_given_up_uris_are_listed_queued_again_and_dropped(
     commands: Commands,
 ) -> None:

@@ -67,6 +67,7 @@ def test_term_has_samples_and_queries_that_work(url: str) -> None:
     assert get(f"{url}/term", {"kind": "class", "u": "urn:none"}).status == 404
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("width", [320, 1440])
 def test_views_are_accessible_and_hostile_terms_text(
     url: str, chromium: Browser, width: int

@@ -82,6 +82,7 @@ def first_names(page: Page) -> list[str]:
     return page.locator("tbody th").all_inner_texts()
 
 
+@pytest.mark.in_turn(2)
 def test_table_sorts_filters_and_turns_pages(
     served: ServedCrawl, chromium: Browser
 ) -> None:
@@ -171,6 +172,7 @@ def confirm(page: Page, button: str) -> str:
     return page.get_by_role("status").inner_text()
 
 
+@pytest.mark.in_turn(2, rooms=("monitor/operating",))
 def test_host_is_steered(served: ServedCrawl, chromium: Browser) -> None:
     """If a visitor confirms a change, then it is made and reported; else nothing is."""
     with watched_page(chromium, java_script_enabled=False) as page:

@@ -46,6 +46,7 @@ def is_served(url: str) -> bool:
         return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.in_turn(2, rooms=("launch",))
 def test_crawl_with_page_serves_it_until_its_end(
     commands: Commands, loopback: Loopback
 ) -> None:

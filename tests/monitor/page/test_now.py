@@ -102,6 +102,7 @@ def shown(page: Page, name: str) -> int:
     return int(tile(page, name).replace(",", ""))
 
 
+@pytest.mark.in_turn(2)
 def test_finished_crawl_opens_with_its_result(
     finished: str, commands: Commands, chromium: Browser
 ) -> None:
@@ -156,6 +157,7 @@ def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
         assert all(each.startswith("/") for each in targets)
 
 
+@pytest.mark.in_turn(2)
 def test_numbers_move_in_place(
     running: UnfinishedCrawl, commands: Commands, chromium: Browser
 ) -> None:

@@ -212,6 +212,7 @@ def test_writers_of_the_store_are_reported(crawl: QueriedCrawl) -> None:
     assert told.startswith("another process has the store open")
 
 
+@pytest.mark.in_turn(2)
 def test_two_queries_run_at_once(crawl: QueriedCrawl) -> None:
     """If one query is long, then a second one is answered meanwhile."""
     crawl.ask("ASK {}")

@@ -34,6 +34,7 @@ def url(commands: Commands, loopback: Loopback) -> str:
     return serve_page(commands, result.folder.parent)
 
 
+@pytest.mark.in_turn(2, rooms=("analysis/report",))
 def test_report_is_made_and_shown(url: str, chromium: Browser) -> None:
     """If a visitor requests a report, then it is made, and appears by itself."""
     with watched_page(chromium) as page:

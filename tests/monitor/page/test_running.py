@@ -191,6 +191,7 @@ def test_queries_follow_the_crawl(crawl: WatchedCrawl, commands: Commands) -> No
     assert moment(crawl.url)["state"] == "running"
 
 
+@pytest.mark.in_turn(2)
 def test_answers_follow_the_crawl(crawl: WatchedCrawl, chromium: Browser) -> None:
     """If a visitor follows the crawl, then the answer is renewed, until no longer."""
     with watched_page(chromium, allowed=("503",)) as page:

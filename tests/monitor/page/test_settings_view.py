@@ -68,6 +68,7 @@ def test_other_crawls_have_their_command(url: str) -> None:
     }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("width", [320, 1440])
 def test_view_is_accessible(url: str, chromium: Browser, width: int) -> None:
     """If the settings are shown, then no rule of axe-core is broken."""

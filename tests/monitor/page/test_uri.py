@@ -111,6 +111,7 @@ def show(page: Page, crawled: ShownCrawl, uri: str, **more: str) -> str:
     return page.locator("main").inner_text()
 
 
+@pytest.mark.in_turn(2, rooms=("monitor/explaining",))
 def test_each_fate_is_shown_with_its_cause(
     crawled: ShownCrawl, chromium: Browser
 ) -> None:

@@ -94,6 +94,7 @@ def many_lines() -> Iterator[bytes]:
         yield b"%s <http://e/p%d> %s .\n" % (s, i % 300, o if i % 2 else b'"%d"' % i)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("lines", [nasty_lines, many_lines])
 def test_hdt_java_reads_the_same(lines: Any, tmp_path: Path) -> None:
     """If a file is sorted in little memory, then hdt-java finds each statement.

@@ -298,6 +298,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
 def test_page_that_multiplies_is_bounded(html: str) -> None:
     """If a page would multiply its statements, then reading ends with a fault."""

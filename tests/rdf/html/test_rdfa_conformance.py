@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.support.conformance_suites import Suites
 
 
+@pytest.mark.in_turn(2, rooms=("rdf",))
 def test_rdfa_suite_is_passed(suites: Suites) -> None:
     """If the judge runs the suite, then each outcome is that of the report."""
     assert_reported(suites, "rdfa", least=905, total=905)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.support.conformance_suites import Suites
 
 
+@pytest.mark.in_turn(2, rooms=("rdf",))
 @pytest.mark.parametrize(
     ("suite", "least", "total"), [("json-ld", 455, 456), ("json-ld-html", 20, 20)]
 )

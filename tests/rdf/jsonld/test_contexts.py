@@ -213,6 +213,7 @@ def test_deep_documents_are_a_named_fault(text: str) -> None:
     assert [x.reason for x in faults] == [Reason.SYNTAX]
 
 
+@pytest.mark.in_turn(2)
 def test_a_long_chain_of_terms_is_not_followed_by_recursion() -> None:
     """If terms define one another in a chain, then no stack overflows."""
     terms = {f"t{n}": f"t{n + 1}:x" for n in range(9000)}

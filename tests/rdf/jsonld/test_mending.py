@@ -106,6 +106,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_json_ends(text: str) -> None:
     """If JSON is made to be slow or deep, then it is read in a moment or refused."""

@@ -142,6 +142,7 @@ BOMBS: dict[str, Callable[[dict[str, bytes]], bytes]] = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", BOMBS)
 def test_bomb_in_an_archive_ends_at_the_ratio(kind: str) -> None:
     """If a member swells beyond the ratio, then it ends there and is named."""

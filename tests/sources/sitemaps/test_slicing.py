@@ -191,6 +191,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.in_turn(2)
 def test_a_large_dump_is_cut_in_bounded_memory(tmp_path: Path) -> None:
     """If a dump is larger than memory may be, then it is cut through a file."""
     assert usage.getpagesize()

@@ -117,7 +117,7 @@ CASES = {
 }
 
 
-@pytest.mark.in_turn(4)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", CASES)
 def test_requests_are_few_and_statements_complete(name: str) -> None:
     """If an endpoint has limits, then at most 1.5 times the least requests are made."""

@@ -227,6 +227,7 @@ def test_patch_of_blank_nodes_gives_an_isomorphic_graph(tmp_path: Path) -> None:
     assert is_same(quads_of(line.encode() for line in found), quads_of([quads]))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.service
 def test_jena_makes_the_later_state_by_the_patch(tmp_path: Path) -> None:
     """If Jena applies a patch to the earlier state, then it has the later one."""

@@ -123,6 +123,7 @@ def test_real_store_has_what_the_log_says(
         now |= later
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.service
 def test_stores_equal_the_web_and_then_the_new_web(
     commands: Commands,

@@ -58,6 +58,7 @@ def judge(root: Path, shapes: Path, secs: float = 10.0) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.in_turn(2)
 def test_report_is_about_the_latest_versions(tmp_path: Path) -> None:
     """If documents are mended, then their violations go, and new ones are named."""
     shapes = shapes_of_the_guide(tmp_path)
