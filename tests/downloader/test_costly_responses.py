@@ -181,7 +181,8 @@ async def test_late_bytes_are_no_response(
     options = fetch_options()
     async with opened(options) as exchange:
         first = await exchange.get(server.url("/a"), options.request_options(Kind.PAGE))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # the late bytes are read between the two
         second = await exchange.get(
             server.url("/b"), options.request_options(Kind.PAGE)
         )
