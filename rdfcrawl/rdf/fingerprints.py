@@ -97,11 +97,13 @@ def fingerprint_statements(
         graph: IRI of their document. In statements the empty IRI replaces it; it is
             omitted as graph name and as subject; blank nodes become `_:`.
     """
-    if has_graphs:
-        chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
-    lines = chunk.split(b"\n")
+    end = b" <%b> .\n" % graph.encode()
+    if has_graphs and chunk.count(end) == chunk.count(b"\n"):  # the usual case
+        lines, rest = chunk.split(end), b" ."
+    else:
+        lines, rest = chunk.replace(end, b" .\n").split(b"\n"), b""
     lines.pop()  # after the last line feed
-    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
+    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph, rest)))
 
 
 def statements_hash(chunk: bytes) -> str:
@@ -133,14 +135,19 @@ class NormalStatements(NamedTuple):
     is_about_itself: bool
 
 
-def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
+def normal_statements(
+    found: list[bytes], graph: str, rest: bytes = b""
+) -> NormalStatements:
     """Return distinct statements, normalized as in `fingerprint_statements`.
 
     Args:
         found: canonical statements without the graph of the document and without line
             feeds.
         graph: IRI of the document.
+        rest: that each of them lacks at its end.
     """
+    if not found:
+        return NormalStatements(b"", [], set(), is_about_itself=True)
     own = b"<" + graph.encode()
     begin = own + b"> "
     n_begin = len(begin)
@@ -148,20 +155,23 @@ def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
     is_about_itself = len(lines) == len(found)
     if not is_about_itself:
         lines = [x[n_begin:] if x.startswith(begin) else x for x in found]
-    lines.sort()  # usually sorted already
-    text = b"\n" + b"\n".join(lines)
+    text = (rest + b"\n").join(lines) + rest
     # One byte is found much faster than two; other URLs may have the same beginning.
     has_blank = b"_" in text and b"_:" in text
     if has_blank or (own in text and (own + b">" in text or own + b"#" in text)):
         is_about_itself = False
         text = text.replace(own + b">", b"<>").replace(own + b"#", b"<#")
-        lines = sorted(_blank(b"_:", text).split(b"\n")[1:])
-        text = b"\n" + b"\n".join(lines)
+        text = _blank(b"_:", b"\n" + text)[1:] if has_blank else text
+        lines = text.split(b"\n")
+    elif rest:
+        lines = text.split(b"\n")
+    lines.sort()  # usually sorted already
+    text = b"\n" + b"\n".join(lines)
     sums = set(map(crc32, lines))
     if len(sums) != len(lines):  # equal sums of different lines
         lines = sorted(set(lines))
         text = b"\n" + b"\n".join(lines)
-    return NormalStatements(text if lines else b"", lines, sums, is_about_itself)
+    return NormalStatements(text, lines, sums, is_about_itself)
 
 
 def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:

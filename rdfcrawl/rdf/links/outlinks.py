@@ -39,6 +39,7 @@ _SUBJECT: Final = f"{RC}subject> <".encode()
 _PREDICATE: Final = f"{RC}predicate> <".encode()
 _find_subjects = re.compile(rb"\n<([^>\n]*+)").findall
 _find_predicates = re.compile(rb"\n%s <([^>\n]*+)" % TERM).findall
+_WEB: Final = (b"http://", b"https://")
 _has_fragment = re.compile(rb"#[^>]*+(?:>\n<|\Z)").search
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
@@ -104,12 +105,9 @@ class Outlinks:
             self._is_full = len(self._found) > self._most
 
     def _is_only_subject(self, lines: bytes) -> bool:
-        """Return whether only the document's IRI begins lines."""
-        # Usually true. Searching for a URL takes twice as long as comparing it.
-        begins = b"<%b> " % self._own, b"_:"
-        if not lines.startswith(begins, 1):
-            return False
-        return not [x for x in lines.split(b"\n") if x and not x.startswith(begins)]
+        """Return whether only the document's IRI begins lines, besides blank nodes."""
+        n_own = lines.count(b"\n<%b> " % self._own)
+        return n_own > 0 and n_own == lines.count(b"\n<")
 
     def end(self) -> tuple[bytes, set[bytes] | None]:
         """Return all links that were added.
@@ -147,7 +145,9 @@ class Outlinks:
         crawled_url = self._options.follow.crawled_url
         found: dict[bytes, bytes] = {}
         for each, target in self._found.items():
-            if url := crawled_url(target):
+            if target.startswith(_WEB) and b"#" not in target and b"\\" not in target:
+                found[each] = target  # the usual case
+            elif url := crawled_url(target):
                 found[each[: len(each) - len(target)] + url] = url
         return found
 
