@@ -12,19 +12,20 @@ hosts stop no dumps, and dumps no silent hosts.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from copy import copy
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydispatch import dispatcher
 from scrapy import Request
 
 if TYPE_CHECKING:
+    from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
     from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
-    from scrapy.signalmanager import SignalManager
 
     from rdfcrawl.core.visits import Visit
 
@@ -62,6 +63,40 @@ class SparingSignals:
         if not has_receivers(self._crawler, signal):
             return []
         return await self._signals.send_catch_log_async(signal, **named)
+
+    def send_catch_log(self, signal: Any, **named: Any) -> list[tuple[Any, Any]]:
+        """See `SignalManager.send_catch_log`."""
+        if not has_receivers(self._crawler, signal):
+            return []
+        return self._signals.send_catch_log(signal, **named)
+
+
+class VisitMiddlewares:
+    """The downloader middlewares of a crawler, of which visits pass fewer.
+
+    Scrapy's own change and count the requests of pages, and leave visits unchanged.
+    """
+
+    def __init__(self, middlewares: DownloaderMiddlewareManager) -> None:
+        self._of_pages = middlewares
+        self._of_visits = copy(middlewares)
+        self._of_visits.methods = methods = copy(middlewares.methods)
+        for name in ("process_request", "process_response"):
+            methods[name] = deque(x for x in methods[name] if not _is_scrapys(x))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of_pages, name)
+
+    async def download_async(self, download: Any, request: Request) -> Any:
+        """See `DownloaderMiddlewareManager.download_async`."""
+        is_visit = request.url.startswith("visit:")
+        passed = self._of_visits if is_visit else self._of_pages
+        return await passed.download_async(download, request)
+
+
+def _is_scrapys(method: Any) -> bool:
+    module: str = type(getattr(method, "__self__", None)).__module__
+    return module.startswith("scrapy.downloadermiddlewares.")
 
 
 class EngineView:
@@ -129,10 +164,15 @@ class EngineView:
         if self._slot is not None and self._slot.closing is None:
             self._slot.nextcall.schedule()
 
-    def spare_signals(self) -> None:
-        """Skip signals per item without receivers, which cost a future each."""
-        scraper = self._crawler.engine.scraper
-        scraper.signals = cast("SignalManager", SparingSignals(self._crawler))
+    def spare_steps(self) -> None:
+        """Skip signals without receivers, and middlewares that do nothing for visits.
+
+        They cost a future for each item, and a dozen calls for each visit.
+        """
+        engine: Any = self._crawler.engine
+        signals = SparingSignals(self._crawler)
+        engine.signals = engine.scraper.signals = engine.downloader.signals = signals
+        engine.downloader.middleware = VisitMiddlewares(engine.downloader.middleware)
 
     @property
     def _slot(self) -> _Slot | None:

@@ -235,7 +235,7 @@ class FrontierScheduler(BaseScheduler):
         self._places.open(work.visits, work.slow_visits, weight)
         self._engine.allow(work.visits + weight * work.slow_visits)
         self._engine.hold()
-        self._engine.spare_signals()
+        self._engine.spare_steps()
         self._watcher = asyncio.create_task(self._watch(self.session))
         self._follower_lag.begin(self.session.options.paths.root)
         self._arrivals = PendingRequests(
