@@ -11,7 +11,6 @@ from time import monotonic
 from typing import Final, Protocol
 
 from rdfcrawl.uri.guard.gate import ConnectionGate
-from rdfcrawl.uri.guard.policy import literal_address
 
 OnAddresses = Callable[[str, Sequence[str]], None]
 
@@ -87,6 +86,8 @@ class GuardedResolver:
     async def resolve(self, host: str, port: int, address: str = "") -> list[str]:
         """Return the addresses of `host`, without brackets, that may be connected to.
 
+        An address is returned unjudged.
+
         Args:
             host: a name or an address.
             port: to connect to.
@@ -97,11 +98,11 @@ class GuardedResolver:
             OSError: there is no such name.
             UnicodeError: `host` cannot be a name.
         """
+        if ":" in host or host.replace(".", "").isdigit():  # judged when connected to
+            return [host.removesuffix(".")]
         self._gate.check_literal(host, port)
         if address:
             return self._gate.allowed(host, port, [address])
-        if ":" in host or host.replace(".", "").isdigit():
-            return [literal_address(host) or host]
         until, kept = self._kept.get((host, port), (0.0, []))
         if until > monotonic():
             kept.append(kept.pop(0))
