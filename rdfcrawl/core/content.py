@@ -11,6 +11,8 @@ import io
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
@@ -183,11 +185,18 @@ class DeflatePiece(NamedTuple):
         packed: the part; it ends on a byte.
         crc: CRC-32 of its content.
         n_content: length of its content.
+        digest: `digest_of` its content.
     """
 
     packed: bytes
     crc: int
     n_content: int
+    digest: bytes
+
+
+def digest_of(lines: bytes) -> bytes:
+    """Return SHA-256 of statements: processors have instructions for it."""
+    return sha256(lines, usedforsecurity=False).digest()
 
 
 class FoundLinks(NamedTuple):
@@ -201,18 +210,23 @@ class FoundLinks(NamedTuple):
     @classmethod
     def sort(cls, links: AbstractSet[bytes], host: bytes) -> Self:
         """Return links by host, given the one of most links so far."""
-        lines = b"\n".join(links)
-        n_of_host = lines.count(b"\n" + host) + lines.startswith(host)
+        lines = b"\n" + b"\n".join(links)
+        n_of_host = lines.count(b"\n" + host)
         if not host or not n_of_host:
-            return cls(others=lines)
+            return cls(others=lines[1:])
         if n_of_host == len(links):
-            return cls(lines, host, n_of_host)
-        of_host = [link for link in links if link.startswith(host)]
-        others = [link for link in links if not link.startswith(host)]
-        return cls(b"\n".join(of_host), host, len(of_host), b"\n".join(others))
+            return cls(lines[1:], host, n_of_host)
+        others = _links_elsewhere(host)(lines)
+        of_host = b"\n".join(links - set(others))
+        return cls(of_host, host, n_of_host, b"\n".join(others))
 
 
 NO_LINKS: Final = FoundLinks()
+
+
+@lru_cache(maxsize=64)
+def _links_elsewhere(host: bytes) -> Callable[[bytes], list[bytes]]:
+    return re.compile(rb"\n(?!%s)([^\n]++)" % re.escape(host)).findall
 
 
 class QuadChunk:
@@ -244,6 +258,11 @@ class QuadChunk:
             self.lines = lines
         self.n_quads = lines.count(b"\n") if n_quads is None else n_quads
         self.links, self.packed, self.is_describing = links, packed, is_describing
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the lines, known without inflating them."""
+        return digest_of(self.lines) if self.packed is None else self.packed.digest
 
     def __getattr__(self, name: str) -> bytes:
         """Return `lines`, which are inflated at their first use if they are packed."""

@@ -11,6 +11,7 @@ from base64 import b64encode
 from hashlib import blake2b
 from typing import Final
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.last_copies import (
     LastCopy,
@@ -32,7 +33,7 @@ _DIGEST_BYTES: Final = 12
 class StatementsDigest:
     """Digests of the statements of a document.
 
-    Their order makes no difference, except in documents of more than
+    Their order and chunks make no difference, except in documents of more than
     `MAX_STATEMENT_BYTES`.
     """
 
@@ -43,11 +44,12 @@ class StatementsDigest:
         self._n_bytes = 0
         self._hash: blake2b | None = None  # of a large document
 
-    def add(self, lines: bytes) -> None:
-        """Add complete lines of N-Quads."""
+    def add(self, chunk: QuadChunk) -> None:
+        """Add statements."""
         if self._hash is not None:
-            self._hash.update(lines)
+            self._hash.update(chunk.digest)
             return
+        lines = chunk.lines
         self._held.append(lines)
         self._n_bytes += len(lines)
         if self._n_bytes > MAX_STATEMENT_BYTES:

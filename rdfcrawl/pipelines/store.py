@@ -222,7 +222,7 @@ class StoreTee:
                 if self._writer is None:
                     self._writer = await self._pipeline.open_document(self._document)
                 await self._writer.write(chunk)
-                self._digest.add(chunk.lines)
+                self._digest.add(chunk)
                 return chunk
             document = self._document
             if document.reading.format is HTML or not document.facts.text_hash:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from io import BytesIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -72,10 +73,19 @@ _END: Final = rb" \.\n"
 # each repetition, and the copy stalls on memory that was just written.
 _TRIPLES = re.compile(rb"(?:%s%s%s)*+" % (_RESOURCE, _REST, _END))
 _QUADS = re.compile(rb"(?:%s%s%s%s)*+" % (_RESOURCE, _REST, _GRAPH, _END))
+_NAMED = re.compile(rb"(?:%s%s %s%s)*+" % (_RESOURCE, _REST, _RESOURCE, _END))
 # Plain strings are written without datatype. In a matching line, this can only be the
 # end of the object: an IRI contains no quotation mark.
 _TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
 _PLAIN: Final = b'" .\n'
+
+
+class GraphUse(Enum):
+    """Which of some statements name a graph."""
+
+    NONE = "none"
+    ALL = "all"
+    SOME = "some"  # or unknown
 
 
 class CanonicalRun(NamedTuple):
@@ -87,6 +97,7 @@ class CanonicalRun(NamedTuple):
     lines: bytes
     is_canonical: bool
     begin: int
+    graphs: GraphUse = GraphUse.SOME
 
 
 def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
@@ -94,10 +105,9 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
 
     `block` has complete lines in valid UTF-8: N-Quads if `has_graphs`, else N-Triples.
     """
-    match = (_QUADS if has_graphs else _TRIPLES).match
     at = begin = n_misses = 0  # lines from `begin` do not match
     while at < len(block):
-        end = match(block, at).end()  # type: ignore[union-attr] # it may be empty
+        end, graphs = _end_of_run(block, at, has_graphs=has_graphs)
         if end == at:
             n_misses += 1
             at = block.find(b"\n", at) + 1
@@ -106,10 +116,31 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
             continue
         if begin < at:
             yield CanonicalRun(block[begin:at], is_canonical=False, begin=begin)
-        yield CanonicalRun(_without_strings(block[at:end]), is_canonical=True, begin=at)
+        lines = _without_strings(block[at:end])
+        yield CanonicalRun(lines, is_canonical=True, begin=at, graphs=graphs)
         at = begin = end
     if begin < len(block):
         yield CanonicalRun(block[begin:], is_canonical=False, begin=begin)
+
+
+def _end_of_run(block: bytes, at: int, *, has_graphs: bool) -> tuple[int, GraphUse]:
+    """Return the end of the canonical lines that begin at a position.
+
+    In most documents, either all statements name a graph or none does. This is known at
+    no cost here, and expensive to find later.
+    """
+    end = _end_of_match(_TRIPLES, block, at)
+    if not has_graphs or end == len(block):
+        return end, GraphUse.NONE
+    if end == at:
+        end = _end_of_match(_NAMED, block, at)
+        if end == len(block):
+            return end, GraphUse.ALL
+    return _end_of_match(_QUADS, block, end), GraphUse.SOME
+
+
+def _end_of_match(pattern: re.Pattern[bytes], block: bytes, at: int) -> int:
+    return pattern.match(block, at).end()  # type: ignore[union-attr] # it may be empty
 
 
 def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:

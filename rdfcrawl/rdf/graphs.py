@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.terms import iri_of_url
-from rdfcrawl.uri.hosts import Origin
+from rdfcrawl.uri.hosts import Origin, origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -133,31 +133,47 @@ class GraphNames:
         self._rule: GraphRule | None = None  # most documents name no graph
         self._has_graphs = has_graphs and not (graph is None and trust == "all")
         self._known: dict[bytes, bytes] = {}
+        self._root = b""  # with the rule
 
-    def place(self, lines: bytes) -> tuple[bytes, int]:
-        """Return canonical N-Quads, each in its graph, and their number."""
+    def place(self, lines: bytes, *, all_named: bool = False) -> tuple[bytes, int]:
+        """Return canonical N-Quads, each in its graph, and their number.
+
+        With `all_named`, each of them is known to name a graph, if any may.
+        """
         if not self._has_graphs and self._tail == b" .\n":
             return lines, lines.count(b"\n")
         # Usually, documents name no graph, even in formats with graphs.
-        if not self._has_graphs or _has_no_graph(lines):
+        if not self._has_graphs or (not all_named and _has_no_graph(lines)):
             # Lines contain no line feed: all matches are line ends.
             statements = lines.split(b" .\n")
             return self._tail.join(statements), len(statements) - 1
-        if _all_have_graphs(lines) and self._admits_all(lines):
-            return lines, lines.count(b"\n")
+        if all_named or _all_have_graphs(lines):
+            return self._place_named(lines)
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
         return b"".join(placed), len(placed)
 
-    def _admits_all(self, lines: bytes) -> bool:
-        """Return whether the graphs of statements that all name one may be written."""
+    def _place_named(self, lines: bytes) -> tuple[bytes, int]:
+        """Return `place` of statements that all name a graph."""
+        statements = lines.split(b" .\n")
+        statements.pop()  # after the last line
+        n = len(statements)
         if self._trust == "all":
-            return True
-        first = lines[: lines.find(b" .\n")].rpartition(b" ")[2]
-        names = {first}
-        if lines.count(b" %s .\n" % first) != lines.count(b"\n"):
-            statements = lines.split(b" .\n")
-            names = {each.rpartition(b" ")[2] for each in statements if each}
-        return all(self._tail_of(name) is not self._tail for name in names)
+            return lines, n
+        names = {each.rpartition(b" ")[2] for each in statements}
+        tails = {name: self._tail_of(name) for name in names}
+        foreign = {name for name, tail in tails.items() if tail is self._tail}
+        if not foreign:
+            return lines, n
+        parts = [each.rpartition(b" ") for each in statements]
+        moved = [name for *_, name in parts if name in foreign]
+        self._note_foreign(moved[0], len(moved))
+        if len(moved) == n:
+            return self._tail.join([*(begin for begin, *_ in parts), b""]), n
+        return b"".join([begin + tails[name] for begin, _, name in parts]), n
+
+    def _note_foreign(self, name: bytes, n: int = 1) -> None:
+        detail = f"statements in graph {name.decode()}"
+        self._log.note(Reason.FOREIGN_GRAPH, detail, n)
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")
@@ -169,7 +185,7 @@ class GraphNames:
             return line
         tail = self._tail_of(last)
         if tail is self._tail:
-            self._log.note(Reason.FOREIGN_GRAPH, f"statements in graph {last.decode()}")
+            self._note_foreign(last)
         return statement + tail
 
     def _tail_of(self, name: bytes) -> bytes:
@@ -178,11 +194,24 @@ class GraphNames:
             return tail
         if self._rule is None:
             self._rule = GraphRule(self._url, self._trust)
-        is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
+            self._root = _root_of(self._url)
+        is_own = name.startswith(self._root) or (
+            name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
+        )
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         tail = self._known[name] = b" %s .\n" % name if is_own else self._tail
         return tail
+
+
+def _root_of(url: str) -> bytes:
+    """Return the beginning of IRIs of the origin of a URL, as terms.
+
+    It is a line feed, which no term has, for a URL without a plain origin.
+    """
+    root = origin_of(url)
+    is_plain = url.startswith(("http://", "https://")) and "@" not in root
+    return f"<{root}/".encode() if is_plain and Origin.parse(url).host else b"\n"
 
 
 def without_graph_names(block: bytes) -> tuple[bytes, int]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
+from rdfcrawl.rdf.links.policy import has_triple_terms
 from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
 
 def without_labels(lines: bytes) -> bytes:
     """Return lines of canonical N-Quads with equal labels for all blank nodes."""
-    if b" <<( " in lines:
+    if has_triple_terms(lines):
         return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
     return _LABEL.sub(b"_:", b"\n" + lines)[1:]
 
@@ -63,11 +64,16 @@ class BlankNodes(dict[bytes, bytes]):
         digest = blake2b(self._url.encode("utf-8", "surrogatepass"), digest_size=5)
         return b"_:b" + digest.hexdigest().encode()
 
+    @cached_property
+    def _form(self) -> bytes:
+        return self._prefix + b"n%d"
+
     def __missing__(self, old: bytes) -> bytes:
-        if len(self) >= MAX_NUMBERED:
+        n = len(self)
+        if n >= MAX_NUMBERED:
             digest = blake2b(old, digest_size=16, key=self._prefix).hexdigest()
             return b"%sh%s" % (self._prefix, digest.encode())
-        new = self[old] = b"%sn%d" % (self._prefix, len(self))
+        new = self[old] = self._form % n
         return new
 
     def forget(self, n_kept: int) -> None:
@@ -77,7 +83,7 @@ class BlankNodes(dict[bytes, bytes]):
 
     def relabel(self, lines: bytes) -> bytes:
         """Return lines of canonical N-Quads with every blank node relabelled."""
-        if b" <<( " in lines:
+        if has_triple_terms(lines):
             return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
         parts = _LABEL.split(b"\n" + lines)
         if len(parts) == 1:
@@ -181,13 +187,18 @@ class QuadOutput:
         self._drops_marked = True
 
     def chunks(
-        self, blocks: Iterable[bytes], *, has_graphs: bool = False
+        self,
+        blocks: Iterable[bytes],
+        *,
+        has_graphs: bool = False,
+        all_named: bool = False,
     ) -> Iterator[QuadLines]:
         """Yield the lines as chunks.
 
         Args:
             blocks: complete lines of canonical N-Quads; not consumed further when full.
             has_graphs: the lines may name graphs.
+            all_named: each line does, if `has_graphs`.
 
         Raises:
             SourceFault: the name of the graph is not an IRI.
@@ -202,7 +213,8 @@ class QuadOutput:
                 log=self.log,
             )
         for lines in blocks:
-            kept = self._count(*names.place(self._relabel(self._drop(lines))))
+            relabelled = self._relabel(self._drop(lines))
+            kept = self._count(*names.place(relabelled, all_named=all_named))
             yield from quad_chunks(kept)
             if self.is_full:
                 return

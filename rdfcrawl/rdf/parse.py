@@ -34,6 +34,7 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import (
     GATHER_BYTES,
+    GraphUse,
     canonical_lines,
     iter_checked,
     new_parser,
@@ -326,7 +327,12 @@ class DocumentParser:
         has_graphs = form.has_graphs and self._marker is None
         for block in blocks:
             has_graphs = has_graphs or self._attempt.is_mended
-            yield from self.output.chunks((block,), has_graphs=has_graphs)
+            use = self._attempt.graphs
+            yield from self.output.chunks(
+                (block,),
+                has_graphs=has_graphs and use is not GraphUse.NONE,
+                all_named=use is GraphUse.ALL,
+            )
             if self.output.is_full:
                 return
 

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
-from rdfcrawl.rdf.checking import FIRST_BATCH, GATHER_BYTES, LARGEST_BATCH
+from rdfcrawl.rdf.checking import (
+    FIRST_BATCH,
+    GATHER_BYTES,
+    LARGEST_BATCH,
+    GraphUse,
+)
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
@@ -59,6 +64,8 @@ class StatementReader:
     held: bytes = field(default=b"", init=False)
     # mended lines of N-Triples may name graphs
     is_mended: bool = field(default=False, init=False)
+    # of the last block of a line-based format
+    graphs: GraphUse = field(default=GraphUse.SOME, init=False)
     _n_errors: int = field(default=0, init=False)
     _ends_in_text: bool = field(default=False, init=False)  # so far; not a statement
 
@@ -107,8 +114,10 @@ class StatementReader:
 
     def _read_runs(self, block: bytes, n_before: int) -> bytes:
         parts: list[bytes] = []
+        uses: set[GraphUse] = set()
         for run in checking.iter_runs(block, has_graphs=self._format.has_graphs):
             self._ends_in_text = False
+            uses.add(run.graphs)
             if run.is_canonical:
                 parts.append(run.lines)
                 continue
@@ -116,6 +125,7 @@ class StatementReader:
             parts.append(self._read_block(run.lines, n_before, count_lines))
             if self.is_partial:
                 break
+        self.graphs = uses.pop() if len(uses) == 1 else GraphUse.SOME
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_block(

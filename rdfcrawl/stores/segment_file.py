@@ -21,7 +21,6 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isal import isal_zlib
@@ -104,11 +103,11 @@ class MemberPacker:
 
     def take(self, piece: DeflatePiece) -> bytes:
         """Return the packed bytes of content that another process has packed."""
-        packed, crc, n_content = piece
+        packed, crc, n_content, _ = piece
         if self._has_open_block:  # what follows must not refer to what came before
             packed = self._deflate.flush(isal_zlib.Z_FULL_FLUSH) + packed
             self._has_open_block = False
-        self._crc = _combined(self._crc, crc, n_content)
+        self._crc = isal_zlib.crc32_combine(self._crc, crc, n_content)
         self._n_content += n_content
         self.n_packed += len(packed)
         return packed
@@ -118,40 +117,6 @@ class MemberPacker:
         packed = self._deflate.flush() + _trailer(self._crc, self._n_content)
         self.n_packed += len(packed)
         return packed
-
-
-_POLYNOMIAL = 0xEDB88320  # of CRC-32, reflected
-
-
-def _combined(crc: int, other_crc: int, n_bytes: int) -> int:
-    """Return the CRC-32 of content behind other content, as `crc32_combine` of zlib.
-
-    >>> import zlib
-    >>> _combined(zlib.crc32(b"ab"), zlib.crc32(b"cde"), 3) == zlib.crc32(b"abcde")
-    True
-    """
-    return _product(_shift(n_bytes), crc) ^ other_crc
-
-
-def _product(a: int, b: int) -> int:
-    """Return the product of two polynomials, modulo that of CRC-32."""
-    product = 0
-    for bit in range(31, -1, -1):
-        if a >> bit & 1:
-            product ^= b
-        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
-    return product
-
-
-@lru_cache(maxsize=1024)
-def _shift(n_bytes: int) -> int:
-    """Return the polynomial that shifts a checksum by so many zero bytes."""
-    shift, square, n = 1 << 31, 1 << 23, n_bytes  # x^0, x^8
-    while n:
-        if n & 1:
-            shift = _product(square, shift)
-        square, n = _product(square, square), n >> 1
-    return shift
 
 
 @dataclass(frozen=True, slots=True)

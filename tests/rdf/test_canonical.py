@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import checking
-from rdfcrawl.rdf.checking import CanonicalRun, iter_runs
+from rdfcrawl.rdf.checking import CanonicalRun, GraphUse, iter_runs
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.support.examples import examples
@@ -189,6 +189,24 @@ def test_ordinary_lines_need_no_parser() -> None:
     quads = lines.replace(b" .\n", b" <http://e.org/g> .\n")
     runs = list(iter_runs(quads, has_graphs=True))
     assert [run.lines.count(b"\n") for run in runs if not run.is_canonical] == [1]
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ([b" .\n"] * 3, GraphUse.NONE),
+        ([b" <http://e.org/g> .\n", b" _:g .\n"], GraphUse.ALL),
+        ([b" <http://e.org/g> .\n", b" .\n"], GraphUse.SOME),
+        ([b" .\n", b" <http://e.org/g> .\n"], GraphUse.SOME),
+    ],
+)
+def test_it_is_known_which_lines_name_a_graph(
+    ends: list[bytes], expected: GraphUse
+) -> None:
+    """If lines are canonical, then it is known whether all, none or some have graphs."""
+    block = b"".join(b'<http://e.org/a> <http://e.org/p> "x _:b"' + x for x in ends)
+    runs = list(iter_runs(block, has_graphs=True))
+    assert [(run.lines, run.graphs) for run in runs] == [(block, expected)]
 
 
 @pytest.mark.parametrize("charset", ["", "utf-8", "UTF-8", "latin-1", "utf-7", "bogus"])

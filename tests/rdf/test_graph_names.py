@@ -43,6 +43,35 @@ def test_every_statement_is_in_the_graph_of_the_document(quads: list[ox.Quad]) -
     assert all(quad.graph_name == graph for quad in placed)
 
 
+_named = st.sampled_from(
+    [
+        *map(ox.NamedNode, ("http://a.example/g", "http://A.example:80/h", URL)),
+        *map(ox.NamedNode, ("http://b.example/g", "http://a.example.org/", "urn:x")),
+        ox.NamedNode("urn:rdfcrawl:provenance"),
+        ox.BlankNode("g"),
+    ]
+)
+
+
+@given(st.lists(_quads, min_size=1, max_size=6), st.data())
+def test_statements_that_all_name_a_graph_are_placed_as_each(
+    quads: list[ox.Quad], data: st.DataObject
+) -> None:
+    """If all lines name a graph, then they are in the same graphs as each line alone."""
+    named = [ox.Quad(*quad.triple, data.draw(_named)) for quad in quads]
+    lines = ox.serialize(named, format=ox.RdfFormat.N_QUADS) or b""
+    trust = data.draw(st.sampled_from(["same-origin", "named", "all", ("http://b.",)]))
+    logs = [FaultLog(), FaultLog()]
+    all_names, each_name = (
+        GraphNames(URL, url=URL, trust=trust, has_graphs=True, log=log) for log in logs
+    )
+    at_once = all_names.place(lines, all_named=True)
+    plain = b"<urn:s> <urn:p> <urn:o> .\n"
+    one_by_one = each_name.place(lines + plain)[0].splitlines(keepends=True)[:-1]
+    assert at_once == (b"".join(one_by_one), len(named))
+    assert logs[0].all() == logs[1].all()
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -22,6 +22,7 @@ from rdfcrawl.core.content import (
     FoundLinks,
     QuadChunk,
     check_statements,
+    digest_of,
 )
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.environment import GC_THRESHOLDS, ContextDocument, ReaderContext
@@ -77,7 +78,8 @@ class BulkPacker:
             self._host = host if host.endswith(b"/") else b""
         packed = self._deflate.compress(lines)
         packed += self._deflate.flush(isal_zlib.Z_FULL_FLUSH)
-        piece = DeflatePiece(packed, isal_zlib.crc32(lines), len(lines))
+        crc, digest = isal_zlib.crc32(lines), digest_of(lines)
+        piece = DeflatePiece(packed, crc, len(lines), digest)
         n_quads = lines.count(b"\n")
         return QuadChunk(b"", n_quads, found, piece, is_describing=is_describing)
 

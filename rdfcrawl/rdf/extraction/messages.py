@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
     from rdfcrawl.rdf.links.policy import LinkPolicy
 
-# Checksum and length of the content, number of statements, length of the piece; lengths
-# of the links to one host and of the host, number of these links, length of the other
-# links; whether the statements may describe data elsewhere. These fields follow.
-_BULK_HEAD: Final = Struct(">IQIIIIII?")
+# Checksum, length and digest of the content, number of statements, length of the piece;
+# lengths of the links to one host and of the host, number of these links, length of the
+# other links; whether the statements may describe data elsewhere. These fields follow.
+_BULK_HEAD: Final = Struct(">IQ32sIIIIII?")
 HEADER: Final = Struct(">cIQ")
 PIPE_BYTES: Final = 2**20  # larger than a chunk, so that processes rarely wait
 MAX_MEMBERS: Final = 100  # of an archive that are described; others are only counted
@@ -151,10 +151,10 @@ class BulkOutput:
 
 def encode_chunk(chunk: QuadChunk) -> bytes:
     """Encode a chunk that is packed."""
-    packed, crc, n_content = chunk.packed or DeflatePiece(b"", 0, 0)
+    packed, *content = chunk.packed or DeflatePiece(b"", 0, 0, b"")
     near, host, n_near, others = chunk.links or NO_LINKS
     head = _BULK_HEAD.pack(
-        *(crc, n_content, chunk.n_quads, len(packed)),
+        *(*content, chunk.n_quads, len(packed)),
         *(len(near), len(host), n_near, len(others), chunk.is_describing),
     )
     return b"".join((head, packed, near, host, others))
@@ -162,9 +162,8 @@ def encode_chunk(chunk: QuadChunk) -> bytes:
 
 def decode_chunk(payload: bytes) -> QuadChunk:
     """Decode the result of `encode_chunk`."""
-    crc, n_content, n_quads, n_packed, *lengths, is_describing = _BULK_HEAD.unpack_from(
-        payload
-    )
+    crc, n_content, digest, *numbers = _BULK_HEAD.unpack_from(payload)
+    n_quads, n_packed, *lengths, is_describing = numbers
     n_links, n_host, n_near, n_others = lengths
     fields = []
     end = _BULK_HEAD.size
@@ -173,7 +172,7 @@ def decode_chunk(payload: bytes) -> QuadChunk:
         fields.append(payload[begin:end])
     packed, near, host, others = fields
     links = FoundLinks(near, host, n_near, others)
-    piece = DeflatePiece(packed, crc, n_content)
+    piece = DeflatePiece(packed, crc, n_content, digest)
     return QuadChunk(b"", n_quads, links, piece, is_describing=is_describing)
 
 

@@ -21,6 +21,7 @@ from rdfcrawl.rdf.links.policy import (
     LinkPolicy,
     LinkPosition,
     find_triple_terms,
+    has_triple_terms,
 )
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Outlinks:
                     self._is_about_itself = True
                     continue
                 found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
-            if b"(" not in lines or b" <<( " not in lines:  # as in `LinkPolicy.scan`
+            if not has_triple_terms(lines):
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
         if len(found) > self._most:

@@ -166,7 +166,7 @@ async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
 )
 def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     """If links are sorted by host, then none is lost and none is in the wrong place."""
-    piece = DeflatePiece(b"packed", 7, 9)
+    piece = DeflatePiece(b"packed", 7, 9, bytes(range(32)))
     given = QuadChunk(b"", 3, FoundLinks.sort(links, host), piece, is_describing=False)
     chunk = decode_chunk(encode_chunk(given))
     assert (chunk.packed, chunk.n_quads, chunk.is_describing) == (piece, 3, False)
