@@ -17,6 +17,7 @@ import re
 from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from hashlib import blake2b, file_digest, sha256
+from itertools import compress
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -177,8 +178,12 @@ def normal_statements(
 def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
     """Return the parts of the fingerprint of `normal_statements`."""
     text, lines, sums, _ = statements
-    sketch = _sketch([each * _FACTOR & _MASK for each in sums])
-    return content_hash(text), sketch, len(lines)
+    hashes = [each * _FACTOR & _MASK for each in sums]
+    few: list[int] = []
+    if len(hashes) > _MAX_SORTED:
+        below = (_MAX_SORTED << 32) // len(hashes)
+        few = [each for each in hashes if each < below]
+    return content_hash(text), _sketch(hashes, few), len(lines)
 
 
 def fingerprint_text(text: str) -> Fingerprint:
@@ -201,13 +206,21 @@ def fingerprint_words(words: list[bytes]) -> Fingerprint:
     shown = content_hash(normal)
     if len(words) <= SHINGLE_WORDS:
         found = {crc32(normal) * _FACTOR & _MASK} if normal else set()
-    else:
-        found = _hashes_of_runs(words[:MAX_WORDS])
-    return Fingerprint(shown, _sketch(found), len(found))
+        return Fingerprint(shown, _sketch(found), len(found))
+    packed = _hashes_of_runs(words[:MAX_WORDS])
+    hashes = Struct(f"<{len(packed) // 8}Q").unpack(packed)
+    found = set(hashes)
+    few: list[int] = []
+    if len(found) > _MAX_SORTED:
+        # Hashes with a small first byte, selected in a quarter of the time of a loop.
+        n_small = min(-(-_MAX_SORTED * 256 // len(found)), 256)
+        is_small = (b"\1" * n_small).ljust(256, b"\0")
+        few = list(compress(hashes, packed[3::8].translate(is_small)))
+    return Fingerprint(shown, _sketch(found, few), len(found))
 
 
-def _hashes_of_runs(words: list[bytes]) -> set[int]:
-    """Return a 32-bit hash of each run of `SHINGLE_WORDS` words.
+def _hashes_of_runs(words: list[bytes]) -> bytes:
+    """Return a 32-bit hash of each run of `SHINGLE_WORDS` words, in 64 bits each.
 
     It is a polynomial in `_FACTOR` with the CRC-32 of each word as a coefficient, the
     first word at the highest power, and none at the power 0. The hashes of all runs are
@@ -223,18 +236,18 @@ def _hashes_of_runs(words: list[bytes]) -> set[int]:
         # Neither product nor sum exceeds its 64 bits.
         sums = (sums * power + (sums >> 64 * n_joined)) & low
         n_joined, power = 2 * n_joined, power * power & _MASK
-    hashes = sums * _FACTOR & low
-    return set(of_64_bits.unpack(hashes.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS])
+    hashes = (sums * _FACTOR & low).to_bytes(8 * n, "little")
+    return hashes[: 8 * (1 - SHINGLE_WORDS)]
 
 
-def _sketch(hashes: Collection[int]) -> str:
-    """Return the sketch of distinct hashes."""
+def _sketch(hashes: Collection[int], few: Collection[int] = ()) -> str:
+    """Return the sketch of distinct hashes.
+
+    `few` are all of them below some number, if they are many: usually enough.
+    """
     if len(hashes) <= MAX_LISTED:
         return _listed(hashes)
-    least: dict[int, int] = {}
-    if len(hashes) > _MAX_SORTED:
-        below = (_MAX_SORTED << 32) // len(hashes)
-        least = _least_of_parts([each for each in hashes if each < below])
+    least = _least_of_parts(few)
     if len(least) < BINS:
         least = _least_of_parts(hashes)
     digits = [_EMPTY] * BINS

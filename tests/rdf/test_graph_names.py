@@ -57,7 +57,7 @@ _named = st.sampled_from(
 def test_statements_that_all_name_a_graph_are_placed_as_each(
     quads: list[ox.Quad], data: st.DataObject
 ) -> None:
-    """If all lines name a graph, then they are in the same graphs as each line alone."""
+    """If all lines name a graph, then each is in the same graph as a line alone."""
     named = [ox.Quad(*quad.triple, data.draw(_named)) for quad in quads]
     lines = ox.serialize(named, format=ox.RdfFormat.N_QUADS) or b""
     trust = data.draw(st.sampled_from(["same-origin", "named", "all", ("http://b.",)]))

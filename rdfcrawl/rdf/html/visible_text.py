@@ -23,7 +23,8 @@ _find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").finda
 FEW_WORDS: Final = 50
 LEAST_LINKS: Final = 20  # of a page that may be a table of contents
 _find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
-_begins_with_link = re.compile(rb"[^<>]*?\bhref\b").match
+# Links, up to the next tag that begins as one of links does.
+_find_links = re.compile(rb"<a(?=\s)([^<>]*?\bhref\b(?:[^<]++|<(?!/?a))*+)").findall
 
 
 def shown_markup(lower: bytes) -> bytes:
@@ -78,12 +79,7 @@ def count_linked_words(shown: bytes) -> int:
     """
     if shown.count(b"href") < LEAST_LINKS:  # cheap
         return 0
-    elements = shown.split(b"<a")[1:]
-    links = [
-        each.partition(b"</a")[0]
-        for each in elements
-        if each[:1].isspace() and _begins_with_link(each)
-    ]
+    links = _find_links(shown)
     if len(links) < LEAST_LINKS:
         return 0
     return len(text_of(b"<a" + b"<a".join(links)).split())

@@ -139,7 +139,7 @@ class Outlinks:
         if n_web != len(found) or b"\\" in text:
             return self._crawled_of_each()
         if b"#" in text and _has_fragment(text):  # usually only relations have one
-            return self._crawled_of_each()
+            return dict(map(_without_fragment, found, found.values()))
         return found
 
     def _crawled_of_each(self) -> dict[bytes, bytes]:
@@ -151,6 +151,12 @@ class Outlinks:
             elif url := crawled_url(target):
                 found[each[: len(each) - len(target)] + url] = url
         return found
+
+
+def _without_fragment(each: bytes, target: bytes) -> tuple[bytes, bytes]:
+    """Return `relation> <target` and a target of a web scheme, without its fragment."""
+    at = target.find(b"#")
+    return (each, target) if at < 0 else (each[: at - len(target)], target[:at])
 
 
 def links_about_itself(

@@ -13,7 +13,7 @@ from rdfcrawl.rdf.unpack.codecs import PIECE_BYTES, BrokenStream, StreamCodec
 if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.limits import PackingLayer
 
-INPUT_BYTES: Final = 256 * 1024
+INPUT_BYTES: Final = 64 * 1024
 _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
 
 

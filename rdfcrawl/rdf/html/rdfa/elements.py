@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import XSD
@@ -172,36 +173,49 @@ _NOT_PLAIN: Final = frozenset(
     ]
 )
 _VALUES_TARGETS: Final = frozenset(["href", "src"])
+_VALUES: Final = ("content", "datetime", "href", "src")
+CONTENT: Final = "*"  # of an element; no name of an attribute
 
 
-def is_plain(attributes: Attributes) -> bool:
-    """Return whether an element with these attributes is plain."""
-    return (
+@lru_cache(maxsize=1024)  # elements with the same attributes are many
+def value_of_plain(attributes: tuple[str, ...]) -> str:
+    """Return the attribute with the value of a plain element, or `CONTENT`.
+
+    The result is empty for elements that are not plain.
+    """
+    is_plain = (
         "property" in attributes
         and _NOT_PLAIN.isdisjoint(attributes)
         # With `content`, these name the subject.
         and ("content" not in attributes or _VALUES_TARGETS.isdisjoint(attributes))
         and "xmlns" not in " ".join(attributes)
     )
+    if not is_plain:
+        return ""
+    return next(filter(attributes.__contains__, _VALUES), CONTENT)
 
 
 def plain_value(
-    node: LexborNode, attributes: Attributes, scope: RdfaScope, names: RdfaNames
+    source: str,
+    node: LexborNode,
+    attributes: Attributes,
+    scope: RdfaScope,
+    names: RdfaNames,
 ) -> str:
     """Return the term of a plain element of HTML, by the rules of RDFa 1.1.
 
     The result is empty if the element has more content than one text, or is a `time`.
+    `source` is that of `value_of_plain`.
 
     Source: RDFa Core 1.1 section 7.5, step 11; HTML+RDFa 1.1 section 3.1.
     """
-    if "content" in attributes:
-        return literal(attributes["content"] or "", language=scope.language)
-    if "datetime" in attributes:
-        text = attributes["datetime"] or ""
-        return typed_or_plain(text, time_datatype(text), scope.language)
-    for name in ("href", "src"):
-        if name in attributes:
-            return names.url(attributes[name] or "", scope)
+    if source != CONTENT:
+        text = attributes[source] or ""
+        if source == "content":
+            return literal(text, language=scope.language)
+        if source == "datetime":
+            return typed_or_plain(text, time_datatype(text), scope.language)
+        return names.url(text, scope)
     inner = node.first_child
     if inner is None or not inner.is_text_node or inner.next is not None:
         return ""

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
 from rdfcrawl.rdf.html.page import walk, walk_node
 from rdfcrawl.rdf.html.rdfa.events import Event, first_base, read_xml, replay
@@ -75,8 +74,8 @@ def extract_rdfa(
         found = _copied(found, budget, overflows)
     if overflows and not is_bounded:
         raise NeedsSandbox(overflows[0])
-    for triple in found:
-        yield terms.statement(*triple)
+    for subject, predicate, obj in found:
+        yield f"{subject} {predicate} {obj} .\n"
     for each in overflows:
         log.note(Reason.TOO_LARGE, each)
 
@@ -179,6 +178,8 @@ class _MarkedWalk:
         depths = self._depths
         path: list[LexborNode] = []
         above = node.parent
+        if above is not None and depths.get(above.mem_id) == self._n_open:
+            return self._n_open  # the usual case
         while above is not None and above.mem_id not in depths:
             path.append(above)
             above = above.parent

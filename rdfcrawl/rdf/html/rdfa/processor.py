@@ -15,10 +15,10 @@ from rdfcrawl.rdf.html.rdfa.elements import (
     RdfaElement,
     find_subject,
     find_subject_first,
-    is_plain,
     plain_value,
     time_datatype,
     typed_or_plain,
+    value_of_plain,
 )
 from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
 from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
@@ -166,12 +166,14 @@ class RdfaProcessor:
         """
         scope = self._frames[-1].scope
         is_inner = self._has_html_rules and len(self._frames) > 1
-        if scope.incomplete or not is_inner or not is_plain(attributes):
+        source = value_of_plain(tuple(attributes))
+        if scope.incomplete or not is_inner or not source:
             return False
-        value = plain_value(node, attributes, scope, self._names)
+        names = self._names
+        value = plain_value(source, node, attributes, scope, names)
         if not value:
             return False
-        for predicate in self._names.words(attributes["property"] or "", scope):
+        for predicate in names.words(attributes["property"] or "", scope):
             if predicate.startswith("<"):
                 self._write(scope.object, predicate, value)
         return True
