@@ -203,7 +203,7 @@ def test_ordinary_lines_need_no_parser() -> None:
 def test_it_is_known_which_lines_name_a_graph(
     ends: list[bytes], expected: GraphUse
 ) -> None:
-    """If lines are canonical, then it is known how many have graphs: all, some, none."""
+    """If lines are canonical, then it is known if all, some or none have graphs."""
     block = b"".join(b'<http://e.org/a> <http://e.org/p> "x _:b"' + x for x in ends)
     runs = list(iter_runs(block, has_graphs=True))
     assert [(run.lines, run.graphs) for run in runs] == [(block, expected)]
