@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import FaultLog
-from rdfcrawl.rdf.graphs import GraphNames
+from rdfcrawl.rdf.graphs import GraphNames, Trust
 
 URL = "http://a.example/d"
 _nasty = st.text(alphabet='<>_:"\\ .@^\n\r\tab\u2028\x85é', max_size=12)
@@ -43,7 +43,7 @@ def test_every_statement_is_in_the_graph_of_the_document(quads: list[ox.Quad]) -
     assert all(quad.graph_name == graph for quad in placed)
 
 
-_named = st.sampled_from(
+_named: st.SearchStrategy[ox.NamedNode | ox.BlankNode] = st.sampled_from(
     [
         *map(ox.NamedNode, ("http://a.example/g", "http://A.example:80/h", URL)),
         *map(ox.NamedNode, ("http://b.example/g", "http://a.example.org/", "urn:x")),
@@ -53,14 +53,22 @@ _named = st.sampled_from(
 )
 
 
+_trusts: st.SearchStrategy[Trust] = st.one_of(
+    st.sampled_from(("same-origin", "named", "all")), st.just(("http://b.",))
+)
+
+
 @given(st.lists(_quads, min_size=1, max_size=6), st.data())
 def test_statements_that_all_name_a_graph_are_placed_as_each(
     quads: list[ox.Quad], data: st.DataObject
 ) -> None:
     """If all lines name a graph, then each is in the same graph as a line alone."""
-    named = [ox.Quad(*quad.triple, data.draw(_named)) for quad in quads]
+    named = [
+        ox.Quad(quad.subject, quad.predicate, quad.object, data.draw(_named))
+        for quad in quads
+    ]
     lines = ox.serialize(named, format=ox.RdfFormat.N_QUADS) or b""
-    trust = data.draw(st.sampled_from(["same-origin", "named", "all", ("http://b.",)]))
+    trust = data.draw(_trusts)
     logs = [FaultLog(), FaultLog()]
     all_names, each_name = (
         GraphNames(URL, url=URL, trust=trust, has_graphs=True, log=log) for log in logs
