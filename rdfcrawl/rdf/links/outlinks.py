@@ -98,7 +98,7 @@ class Outlinks:
                     self._is_about_itself = True
                     continue
                 found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
-            if not has_triple_terms(lines):
+            if b"(" not in lines or not has_triple_terms(lines):
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
         if len(found) > self._most:
