@@ -13,6 +13,7 @@ from rdfcrawl.analysis.spark.machine_file import check_machine_files, write_mach
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.uri import NormalForm
 from tests.support.url_events import LinksFound, UrlFetched, write_events
 
@@ -39,8 +40,8 @@ def test_rows_of_a_machine(tmp_path: Path) -> None:
     assert [row["kind"] for row in rows] == ["url", "url", "links", "activity"]
     assert {row["url"] for row in rows[:2]} == {A, B}
     assert (rows[2]["version"], len(rows[2]["targets"])) == (5, 2)
-    facts, faults = json.loads(rows[3]["content"])
-    assert (facts["url"], facts["status"], faults) == (A, "SUCCESSFUL", [])
+    found = Activity._make(json.loads(rows[3]["content"]))
+    assert (found.url, found.status, found.n_faults) == (A, "SUCCESSFUL", 0)
     assert check_machine_files([path, path]) == NormalForm()
     assert [x.name for x in tmp_path.iterdir() if "draft" in x.name] == []
 
@@ -60,7 +61,7 @@ def test_torn_and_foreign_files_are_refused(tmp_path: Path) -> None:
         check_machine_files([foreign])
     schema = pq.read_schema(path).with_metadata({"rdfcrawl": '{"format": 7}'})
     pq.write_table(schema.empty_table(), foreign)
-    with pytest.raises(ConfigError, match="has format 7, not 2; write it again"):
+    with pytest.raises(ConfigError, match="has format 7, not 3; write it again"):
         check_machine_files([foreign])
     with pytest.raises(ConfigError, match="name at least one file"):
         check_machine_files([])
