@@ -95,8 +95,8 @@ def _print_status(root: Path, uri: str | None = None) -> int:
 
 def _verify(root: Path, plan: FollowerPlan) -> int:
     """Compare a store with the log; return 0 if they are known to be equal."""
+    from rdfcrawl.stores.followers.log_comparison import compare
     from rdfcrawl.stores.followers.stored_once import is_marked
-    from rdfcrawl.stores.followers.verification import compare
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), plan.build()

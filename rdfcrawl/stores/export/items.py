@@ -18,9 +18,9 @@ from rdfcrawl.rdf.items.table import ItemTable
 from rdfcrawl.rdf.serializing import packer
 from rdfcrawl.rdf.text import gathered
 from rdfcrawl.stores.export.plan import CSV
-from rdfcrawl.stores.export.scratch_table import scratch_table
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.log.documents import DocumentPlace, read_places
+from rdfcrawl.stores.scratch_table import scratch_table
 
 if TYPE_CHECKING:
     from collections import Counter

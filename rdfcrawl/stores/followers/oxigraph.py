@@ -162,7 +162,7 @@ class OxigraphFollower(LocalFollower):
         self._ledger.supersede(key)
         with _refused(document):
             for piece in document.pieces():
-                lines = _normal(split_lines(piece, document.graph, shared))
+                lines = normal_lines(split_lines(piece, document.graph, shared))
                 self._ledger.claim(key, lines, is_new=True)
 
     def _replace(
@@ -261,7 +261,7 @@ def iter_graph(store: ox.Store, graph: str) -> Iterator[bytes]:
         yield f"{quad} .\n".encode()
 
 
-def _normal(lines: bytes) -> bytes:
+def normal_lines(lines: bytes) -> bytes:
     """Return statements as the store returns them: it normalizes numbers."""
     if not lines:
         return b""

@@ -17,9 +17,9 @@ from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.followers import following as following_module
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.local_disk import DocumentsFile
+from rdfcrawl.stores.followers.log_comparison import compare
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.parquet import ParquetFollower
-from rdfcrawl.stores.followers.verification import compare
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.documents import Checkpoint
 from rdfcrawl.stores.nquads import NQuadsStore

@@ -11,9 +11,9 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.rdf.serializing import open_packed
+from rdfcrawl.stores.followers.log_comparison import compare
 from rdfcrawl.stores.followers.rdf_files import FileFollower
 from rdfcrawl.stores.followers.renewed import document_name, host_name
-from rdfcrawl.stores.followers.verification import compare
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.command_forks import scrapy
 from tests.support.follower_kinds import follow

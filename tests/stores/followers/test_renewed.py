@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
-from rdfcrawl.stores.followers.verification import StoreComparison, compare
+from rdfcrawl.stores.followers.log_comparison import compare
+from rdfcrawl.stores.followers.verification import StoreComparison
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.examples import few
 from tests.support.follower_kinds import (

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.log_comparison import compare
 from rdfcrawl.stores.followers.sparql import lease
 from rdfcrawl.stores.followers.sparql.follower import SparqlFollower
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.stored_once import StoredOnce
-from rdfcrawl.stores.followers.verification import compare
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support import store_products
 from tests.support.examples import few

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.log_comparison import compare
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 from rdfcrawl.stores.followers.rdf_files import FileFollower
 from rdfcrawl.stores.followers.stored_once import StoredOnce
-from rdfcrawl.stores.followers.verification import compare
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.examples import few

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.stores.followers import verification
+from rdfcrawl.stores.followers.log_comparison import compare
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-from rdfcrawl.stores.followers.verification import compare, is_same
+from rdfcrawl.stores.followers.verification import is_same
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.written_logs import RawVersion, write_log
 
@@ -81,6 +82,7 @@ def test_long_graphs_are_compared_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If graphs are too long for memory, what cannot be said of them is named."""
+    monkeypatch.setattr("rdfcrawl.stores.log.documents._HELD_BYTES", 3)
     monkeypatch.setattr(verification, "MAX_HELD", 3)
     monkeypatch.setattr(verification, "_BATCH_LINES", 2)
 

@@ -1,4 +1,4 @@
-"""A table of SQLite in a temporary file, for the duration of an export."""
+"""A table of SQLite in a temporary file, for the duration of one command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scratch_table(scratch: Path | None, schema: str) -> Iterator[sqlite3.Connect
     Raises:
         OSError: the scratch folder is full.
     """
-    with TemporaryDirectory(dir=scratch, prefix="export-") as name:
+    with TemporaryDirectory(dir=scratch, prefix="table-") as name:
         path = Path(name) / "table.sqlite"
         with closing(sqlite3.connect(path, isolation_level=None)) as table:
             try:
