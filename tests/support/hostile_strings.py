@@ -56,6 +56,8 @@ def growth(
     *,
     n_doublings: int = 2,
     floor_secs: float = _FLOOR_SECS,
+    first_chars: int = FIRST_CHARS,
+    patience_secs: float = _PATIENCE_SECS,
 ) -> str:
     """Return why a call is worse than linear in the length of its text; else nothing.
 
@@ -63,12 +65,12 @@ def growth(
     of two calls.
     """
     try:
-        with _alarm():
-            text = make(FIRST_CHARS)
+        with _alarm(patience_secs):
+            text = make(first_chars)
             first = _secs(use, text)
             if n_doublings == 2 and first < _SUSPECT_SECS_PER_CHAR * len(text):
                 return ""
-            longest = make(FIRST_CHARS << n_doublings)
+            longest = make(first_chars << n_doublings)
             last = _secs(use, longest)
             most = _MAX_GROWTH**n_doublings
             if last > floor_secs and last > most * first:
@@ -79,7 +81,7 @@ def growth(
                         f"{first:.4f} s, {2**n_doublings} times as long: {last:.4f} s"
                     )
     except TooLateError:
-        return f"more than {_PATIENCE_SECS:.0f} s of CPU"
+        return f"more than {patience_secs:.0f} s of CPU"
     return ""
 
 
@@ -90,14 +92,14 @@ def _secs(use: Use, text: Text) -> float:
 
 
 @contextmanager
-def _alarm() -> Iterator[None]:
+def _alarm(patience_secs: float) -> Iterator[None]:
     """Raise an exception in code that takes too much CPU; `re` looks for signals."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise TooLateError
 
     before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, _PATIENCE_SECS)
+    signal.setitimer(signal.ITIMER_PROF, patience_secs)
     try:
         yield
     finally:
