@@ -20,6 +20,8 @@ from tests.bench.figures import Figure, judge
 from tests.bench.measured import crawl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tests.bench.documents.server import Documents
 
 
@@ -48,16 +50,21 @@ def _seeds(n_seeds: int) -> Figure:
         return {f"{host(0, port)}/": ("text/plain", b"")}
 
     with served(documents) as found, tempfile.TemporaryDirectory() as name:
-        port = int(next(iter(found)).rsplit(":", 1)[1].rstrip("/"))
-        path = Path(name, "seeds.txt")
-        with path.open("w") as file:
-            for number in range(n_seeds):
-                url = f"{host(number % 1000, port)}/resource/item-{number}"
-                file.write(f"{url}\n")
+        path = many_seeds(Path(name), found, n_seeds)
         closing = ("-s", "CLOSESPIDER_ITEMCOUNT=1000", "-a", "depth=0")
         run = crawl(Path(name), path, *closing, exit_code=1)
     print(f"{n_seeds} seeds: {run.cpu_secs:.1f} s, {run.n_documents} documents")
     return line("memory of a worker with a million seeds", run.worker_mb)
+
+
+def many_seeds(folder: Path, served: Iterable[str], n_seeds: int) -> Path:
+    """Write seeds of 1,000 hosts at the port of served documents into a new file."""
+    port = int(next(iter(served)).rsplit(":", 1)[1].rstrip("/"))
+    path = folder / f"seeds-{n_seeds}.txt"
+    with path.open("w") as file:
+        for number in range(n_seeds):
+            file.write(f"{host(number % 1000, port)}/resource/item-{number}\n")
+    return path
 
 
 if __name__ == "__main__":

@@ -27,8 +27,9 @@ def served(make: Callable[[int], Documents], *, port: int = 0) -> Iterator[Docum
     """Serve documents in another process while the context is open.
 
     Args:
-        make: called with the port, returns URL to media type and body. Hosts are
-            addresses of 127.0.0.0/8; each has a robots.txt.
+        make: called with the port, returns URL to media type and body, or to nothing
+            and the target of a redirect. Hosts are addresses of 127.0.0.0/8; each has a
+            robots.txt.
         port: of all hosts, or 0 for a free one.
     """
     port = port or free_port()
@@ -83,12 +84,15 @@ class _Protocol(asyncio.Protocol):
 
 
 def _answer(media_type: str, body: bytes) -> bytes:
-    head = (
+    if not media_type:
+        head = b"HTTP/1.1 301 Moved Permanently\r\nContent-Length: 0\r\nLocation: "
+        return head + body + b"\r\n\r\n"
+    fields = (
         f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n"
         'ETag: "5f3-1"\r\nLast-Modified: Sat, 01 Jan 2022 00:00:00 GMT\r\n'
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    return head.encode() + body
+    return fields.encode() + body
 
 
 def _run(listener: socket.socket, answers: dict[bytes, bytes]) -> None:
