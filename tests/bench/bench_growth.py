@@ -59,15 +59,22 @@ def _crawl(n_documents: int, n_hosts: int) -> CrawlCost:
         # The log is flushed at the end; the last document was before that.
         written = max(x.stat().st_mtime for x in (root / "quads").glob("*.nq.gz"))
         end_secs = time.time() - written
-        redis_mb = sum(x.stat().st_size for x in (root / "frontier").rglob("*.aof"))
+        sizes = ", ".join(
+            f"{kind} {_n_bytes(root / kind) / run.n_documents:.0f}"
+            for kind in ("quads", "provenance", "links", "frontier")
+        )
     print(
         f"{run.n_documents:,} documents of {n_hosts:,} hosts: {run.cpu_ms:.3f} ms of"
         f" CPU each, of it Redis {run.redis_us:.0f} us; worker {run.worker_mb:.0f} MB;"
-        f" append-only file {redis_mb / run.n_documents:.0f} bytes each;"
+        f" bytes of each on the disk: {sizes};"
         f" ended at most {end_secs:.1f} s after its last write",
         flush=True,
     )
     return run
+
+
+def _n_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _restart(n_queued: int) -> list[Figure]:
