@@ -110,24 +110,21 @@ def crawl(
     *words: str,
     n_workers: int = 1,
     exit_code: int = 0,
-    is_new: bool = True,
 ) -> CrawlCost:
-    """Crawl Linked Data without delay, into a folder `crawl` in this one.
+    """Crawl Linked Data without delay, into a new folder `crawl` in this one.
 
     Args:
         folder: of the benchmark.
         seeds: file of them.
         words: further ones of the command.
         n_workers: of the crawl.
-        is_new: delete the folder before.
         exit_code: wanted; 1 if the crawl is stopped before its end.
 
     Raises:
         RuntimeError: it fetched nothing, or ended otherwise.
     """
     root = folder / "crawl"
-    if is_new:
-        shutil.rmtree(root, ignore_errors=True)
+    shutil.rmtree(root, ignore_errors=True)
     command = ["crawl"] if n_workers == 1 else ["workers", f"-n{n_workers}"]
     line = [
         *(sys.executable, "-m", "scrapy", *command, "linkeddata"),
