@@ -46,7 +46,8 @@ def main(names: list[str]) -> int:
     missed = judge(figures)
     if failed:
         print(f"failed: {', '.join(failed)}")
-    return int(missed or bool(failed) or (not names and _keep(figures)))
+    absent = 0 if names else _keep(figures)
+    return int(bool(missed or failed or absent))
 
 
 def _keep(figures: list[Figure]) -> int:
