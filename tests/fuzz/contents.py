@@ -55,7 +55,8 @@ class Content:
 
     def make(self, n_chars: int) -> bytes:
         """Return a document of about this length."""
-        n = max(2, (n_chars - len(self.begin)) // len(self.part))
+        usual = len(self.part.replace("~", "1234").replace("^", "1234"))
+        n = max(2, (n_chars - len(self.begin)) // usual)
         parts = (
             self.part.replace("~", str(i)).replace("^", str(i + 1)) for i in range(n)
         )
