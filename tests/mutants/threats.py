@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         1,
         "rdfcrawl/uri/guard/resolver.py",
-        'return [each for each in found if each["host"] in allowed]',
-        "return found",
+        "allowed = self._gate.allowed(host, port, found)",
+        "allowed = found",
         "tests/uri/guard/test_connections.py::test_private_addresses_of_a_name_are_left_out",
     ),
     Mutant(
@@ -142,8 +142,8 @@ MUTANTS = (
     Mutant(
         23,
         "rdfcrawl/downloader/http/exchange.py",
-        "ssl=options.verify_certificates",
-        "ssl=False",
+        "verifies=options.verify_certificates",
+        "verifies=False",
         "tests/downloader/test_exchange.py::test_certificate_is_verified_unless_told",
     ),
     Mutant(

@@ -12,6 +12,7 @@ from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.pipelines.provenance import activity_of
+from rdfcrawl.rdf.terms import unix_ms
 from rdfcrawl.sources.harvest.response import QuadBuffer
 from rdfcrawl.sources.sitemaps.description import describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry
@@ -36,6 +37,7 @@ FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "errorPage": ("is_error_page", bool),
     "foundBy": ("found_by", str),
     "images": ("n_images", int),
+    "immutableUntil": ("immutable_until_ms", unix_ms),
     "lastModified": ("last_modified", str),
     "linkedWords": ("n_linked_words", int),
     "parent": ("parent", str),

@@ -29,7 +29,7 @@ _plain_head: Final = re.compile(
     rb"HTTP/1\.1 ([2-5][0-9]{2})(?: [^\r\n\0]*+)?\r\n"
     rb"((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\r\n\0]*+\r\n)*+)\r\n"
 ).match
-_plain_pairs: Final = re.compile(r"([^:]+): ?([^\r]*)\r\n").findall
+_plain_pairs: Final = re.compile(r"(?<![^\n])([^:\r\n]++): ?([^\r\n]*+)\r\n").findall
 _NO_BODY: Final = frozenset({204, 304})
 # Radio stations send ICY instead of HTTP.
 _status_line: Final = re.compile(
