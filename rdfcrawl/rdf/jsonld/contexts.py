@@ -245,7 +245,8 @@ class JsonContents:
     nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
     n_keys: int = 0  # of all objects
     has_floats: bool = False
-    has_lists: bool = False  # an object has the key `@list` or `@set`
+    has_lists: bool = False  # an object has the key `@list`
+    has_odd_lists: bool = False  # or `@set`, or a list that libraries read differently
     is_plain: bool = True  # libraries agree on the numbers and value objects
 
 
@@ -260,10 +261,34 @@ def walk(value: Any) -> JsonContents:
     for _ in range(MAX_DEPTH):
         level = _add_level(level, found)
         if not level:
+            found.has_lists = "@list" in found.keys
+            may_be_map = "@graph" in found.strings  # pyoxigraph panics at lists in it
+            found.has_odd_lists = "@set" in found.keys or (
+                found.has_lists and (may_be_map or not _are_plain_lists(value))
+            )
             found.strings |= found.keys
-            found.has_lists = not found.keys.isdisjoint(("@list", "@set"))
             return found
     raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
+
+
+def _are_plain_lists(value: Any) -> bool:
+    """Return whether all lists of a document have members that no rule drops."""
+    return all(
+        len(node) == 1
+        and type(node["@list"]) is list
+        and node["@list"]
+        and all(map(_is_plain_member, node["@list"]))
+        for node in iter_objects(value)
+        if "@list" in node
+    )
+
+
+def _is_plain_member(value: Any) -> bool:
+    if type(value) is dict:
+        if "@value" in value:
+            return type(value["@value"]) is str
+        return bool(value) and type(value.get("@id", "")) is str
+    return value is not None and type(value) is not list
 
 
 def _add_level(level: list[Any], found: JsonContents) -> list[Any]:

@@ -260,6 +260,13 @@ def test_keys_without_meaning_are_left_out() -> None:
     assert canonical(b"".join(blocks)) == whole
 
 
+def test_lists_are_read_alike() -> None:
+    """If lists have members that no rule drops, then both ways have the same cells."""
+    members = ["a", 1, {"@id": "http://x.example/", "p": {"@list": ["b"]}}]
+    node = {"p": {"@list": members}, "q": [{"@list": ["c"]}, {"@list": ["d"]}]}
+    _assert_same({"@context": {"@vocab": "http://v.example/"}, "@graph": [node]})
+
+
 @pytest.mark.parametrize("kind", ["@set", "@list"])
 @pytest.mark.parametrize("container", ["@graph", ["@graph", "@id"]])
 def test_graph_containers_do_not_end_the_process(kind: str, container: Any) -> None:
@@ -322,7 +329,9 @@ _TEXTS = _NAMES | st.sampled_from(["http://a.example/", "", "#f", "en", "2026-01
 _VALUES = st.recursive(
     _TEXTS | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.none(),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=4)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(_NAMES, inner, max_size=4)
+        | st.fixed_dictionaries({"@list": st.lists(inner, max_size=2)})
     ),
     max_leaves=12,
 )
@@ -371,7 +380,9 @@ _MEMBERS = st.recursive(
         optional={"@language": st.sampled_from(["en_US", ""]), "x": st.just(1)},
     ),
     lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(_KEYS, inner, max_size=3)
+        st.lists(inner, max_size=2)
+        | st.dictionaries(_KEYS, inner, max_size=3)
+        | st.fixed_dictionaries({"@list": st.lists(inner, max_size=2)})
     ),
     max_leaves=8,
 )
