@@ -22,7 +22,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _HEAD_END = b"\r\n\r\n"
 
 
-class Floor:
+class FloorCrawler:
     """Follows all links of a web of N-Triples."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Floor:
 class _Host(asyncio.Protocol):
     """A host with one connection, which asks for one document after another."""
 
-    def __init__(self, floor: Floor, name: bytes) -> None:
+    def __init__(self, floor: FloorCrawler, name: bytes) -> None:
         self._floor, self._name = floor, name
         self._paths: list[bytes] = []
         self._asked: bytes | None = None
@@ -107,7 +107,7 @@ class _Host(asyncio.Protocol):
 
 
 async def _crawl(seeds: list[bytes]) -> int:
-    floor = Floor()
+    floor = FloorCrawler()
     await floor.run(seeds)
     return floor.n_documents
 

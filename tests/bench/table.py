@@ -58,7 +58,7 @@ def read_table(page: Path = PAGE) -> tuple[str, str]:
 
 
 def checksum(text: str) -> str:
-    """Return what a mark has for a table that nobody has changed."""
+    """Return the checksum of a table, which its first mark has."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

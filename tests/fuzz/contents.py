@@ -36,7 +36,7 @@ _MANY: Final = ParseLimits(n_quads=10**8)
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class GrowingDocument:
     """A document of n parts.
 
     Attributes:
@@ -133,23 +133,27 @@ _ITEM: Final = f'<div itemscope itemtype="{_V}C"'
 _SITEMAPS: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
 
 
-def _turtle(part: str) -> Content:
-    return Content(_TURTLE, part + "\n", _PREFIXES)
+def _turtle(part: str) -> GrowingDocument:
+    return GrowingDocument(_TURTLE, part + "\n", _PREFIXES)
 
 
-def _page(part: str, begin: str = "") -> Content:
-    return Content(_HTML, part, f"<!DOCTYPE html><html><body>{begin}", "</html>")
+def _page(part: str, begin: str = "") -> GrowingDocument:
+    return GrowingDocument(
+        _HTML, part, f"<!DOCTYPE html><html><body>{begin}", "</html>"
+    )
 
 
 CONTENTS: Final = {
-    "links": Content(_LINES, f"<{_V}s> <{_V}p> <http://h~.example/^> .\n"),
-    "links of one host": Content(_LINES, f"<{_V}s~> <{_V}p> <{_V}o^> .\n"),
-    "blank nodes": Content(_LINES, f"_:n~ <{_V}p> _:n^ .\n"),
-    "one blank node": Content(_LINES, f'_:a <{_V}p> "~" .\n'),
-    "graphs": Content(_LINES, f"<{_V}s> <{_V}p> <{_V}o> <{URL}#~> .\n"),
-    "graphs of others": Content(_LINES, f"_:a <{_V}p> _:b~ <http://g~.example/> .\n"),
+    "links": GrowingDocument(_LINES, f"<{_V}s> <{_V}p> <http://h~.example/^> .\n"),
+    "links of one host": GrowingDocument(_LINES, f"<{_V}s~> <{_V}p> <{_V}o^> .\n"),
+    "blank nodes": GrowingDocument(_LINES, f"_:n~ <{_V}p> _:n^ .\n"),
+    "one blank node": GrowingDocument(_LINES, f'_:a <{_V}p> "~" .\n'),
+    "graphs": GrowingDocument(_LINES, f"<{_V}s> <{_V}p> <{_V}o> <{URL}#~> .\n"),
+    "graphs of others": GrowingDocument(
+        _LINES, f"_:a <{_V}p> _:b~ <http://g~.example/> .\n"
+    ),
     "subjects": _turtle('<#~> a :C ; :p [ :q "~"@en ], (1 2) .'),
-    "a list": Content(_TURTLE, "<#~> ", "<#a> <#b> (", ") ."),
+    "a list": GrowingDocument(_TURTLE, "<#~> ", "<#a> <#b> (", ") ."),
     "prefixes": _turtle(f"@prefix p~: <{_V}> . p~:a a p~:b ."),
     "datasets of VoID": _turtle(
         "<#~> a v:Dataset ; v:dataDump <http://d~.example/a> ."
@@ -164,39 +168,41 @@ CONTENTS: Final = {
     "services": _turtle(
         "<#~> a d:DataService ; d:endpointURL <s~> ; d:servesDataset <#a> ."
     ),
-    "nodes of RDF/XML": Content(
+    "nodes of RDF/XML": GrowingDocument(
         _XML,
         '<rdf:Description rdf:ID="n~"><v:p><v:C v:q="a"/></v:p></rdf:Description>',
         f'<rdf:RDF xmlns:rdf="{_RDF}" xmlns:v="{_V}">',
         "</rdf:RDF>",
     ),
-    "triples of TriX": Content(
+    "triples of TriX": GrowingDocument(
         _TRIX,
         f"<triple><id>a~</id><uri>{_V}p</uri><id>a^</id></triple>",
         "<TriX><graph>",
         "</graph></TriX>",
     ),
-    "subjects of RDF/JSON": Content(
+    "subjects of RDF/JSON": GrowingDocument(
         _RDF_JSON,
         f'"{_V}~":{{"{_V}p":[{{"type":"bnode","value":"_:b~"}}]}}',
         "{",
         "}",
         ",",
     ),
-    "nodes of JSON-LD": Content(
+    "nodes of JSON-LD": GrowingDocument(
         _JSON, '{"@id":"#~","p":[{"q":"a"},{"@id":"#^"}]}', _GRAPH, "]}", ","
     ),
-    "properties of JSON-LD": Content(_JSON, '"p~":"^"', f"{{{_CONTEXT},", "}", ","),
-    "a list of JSON-LD": Content(
+    "properties of JSON-LD": GrowingDocument(
+        _JSON, '"p~":"^"', f"{{{_CONTEXT},", "}", ","
+    ),
+    "a list of JSON-LD": GrowingDocument(
         _JSON, '{"@id":"#~"}', f'{{{_CONTEXT},"p":{{"@list":[', "]}}", ","
     ),
-    "graphs of JSON-LD": Content(
+    "graphs of JSON-LD": GrowingDocument(
         _JSON, '{"@id":"#~","@graph":[{"@id":"#a","p":"b"}]}', _GRAPH, "]}", ","
     ),
-    "contexts": Content(
+    "contexts": GrowingDocument(
         _JSON, f'{{"@context":{{"t~":"{_V}t~"}},"@id":"#~","t~":1}}', "[", "]", ","
     ),
-    "terms of a context": Content(
+    "terms of a context": GrowingDocument(
         _JSON, f'"t~":"{_V}t^"', '{"t1":1,"@context":{', "}}", ","
     ),
     "hyperlinks": _page(
@@ -209,60 +215,60 @@ CONTENTS: Final = {
     "references of Microdata": _page(
         f'{_ITEM} itemref="x~"></div><b id=x~ itemprop=p>a</b>'
     ),
-    "a reference to many": Content(
+    "a reference to many": GrowingDocument(
         _HTML, "x~ ", f'<b id=x1 itemprop=p>a</b>{_ITEM} itemref="', '"></div>'
     ),
     "resources of RDFa": _page(
         f'<div vocab="{_V}" typeof=C resource="#~"><a property=p href="#^">a</a></div>'
     ),
     "a list of RDFa": _page("<b property=p inlist>~</b>", f'<div vocab="{_V}">'),
-    "prefixes of RDFa": Content(
+    "prefixes of RDFa": GrowingDocument(
         _HTML, f"p~: {_V} ", '<div prefix="', '"><b property="p1:a">a</b></div>'
     ),
     "scripts": _page(
         f'<script type="application/ld+json">{{{_CONTEXT},"p":~}}</script>'
     ),
-    "entries of a sitemap": Content(
+    "entries of a sitemap": GrowingDocument(
         _sitemap,
         "<url><loc>http://e.example/d/~</loc><lastmod>2024-01-01</lastmod></url>",
         f"<urlset {_SITEMAPS}",
         "</urlset>",
     ),
-    "sitemaps": Content(
+    "sitemaps": GrowingDocument(
         _sitemap,
         "<sitemap><loc>http://e.example/d/~.xml</loc></sitemap>",
         f"<sitemapindex {_SITEMAPS}",
         "</sitemapindex>",
     ),
-    "rules of robots.txt": Content(
+    "rules of robots.txt": GrowingDocument(
         _robots, "Disallow: /p~/*/a$\nAllow: /p^/\n", "User-agent: *\n"
     ),
-    "groups of robots.txt": Content(
+    "groups of robots.txt": GrowingDocument(
         _robots, "User-agent: a~\nDisallow: /p~/\nSitemap: /s~.xml\n"
     ),
-    "links of a header": Content(_headers, '</a/~>; rel="next"', "", "", ","),
-    "packages of CKAN": Content(
+    "links of a header": GrowingDocument(_headers, '</a/~>; rel="next"', "", "", ","),
+    "packages of CKAN": GrowingDocument(
         _packages,
         '{"id":"i~","name":"n~","resources":[{"url":"http://f.example/~"}]}',
         '{"success":true,"result":{"count":1,"results":[',
         "]}}",
         ",",
     ),
-    "resources of CKAN": Content(
+    "resources of CKAN": GrowingDocument(
         _packages,
         '{"url":"http://f.example/~","format":"CSV","name":"^"}',
         '{"success":true,"result":{"count":1,"results":[{"name":"n","resources":[',
         "]}]}}",
         ",",
     ),
-    "rows of JSON": Content(
+    "rows of JSON": GrowingDocument(
         partial(_rows, "application/sparql-results+json"),
         '{"a":{"type":"bnode","value":"b~"}}',
         '{"head":{"vars":["a"]},"results":{"bindings":[',
         "]}}",
         ",",
     ),
-    "rows of CSV": Content(
+    "rows of CSV": GrowingDocument(
         partial(_rows, "text/csv"), "http://e.example/~,^\r\n", "a,b\r\n"
     ),
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from rdfcrawl.stores import reading
@@ -11,15 +11,24 @@ from rdfcrawl.stores.provenance.blocks import ActivityBlock, iter_blocks
 from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.stores.segment_file import TornMember, list_segments
 
+logger = logging.getLogger(__name__)
+
 
 def iter_provenance(folder: Path) -> Iterator[ActivityBlock]:
     """Yield the readable blocks of a folder of segments.
 
-    Damaged segments are skipped: no figure of the data depends on them.
+    A damaged segment is read up to the damage, which is logged. A segment that has been
+    removed meanwhile is skipped.
     """
     for path in list_segments(folder) if folder.is_dir() else ():
-        with suppress(FileNotFoundError, TornMember):
+        try:
             yield from iter_blocks(reading.iter_blocks(path))
+        except FileNotFoundError:
+            continue
+        except TornMember as error:
+            logger.warning(
+                "%s: activities after the damage are missing: %s", path, error
+            )
 
 
 def iter_activities(folder: Path) -> Iterator[Activity]:

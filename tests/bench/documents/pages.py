@@ -23,7 +23,7 @@ _LEAST_BYTES, _MOST_BYTES = 50_000, 150_000
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class DescribedThing:
     """A thing that a page describes.
 
     Attributes:
@@ -33,7 +33,7 @@ class Thing:
     """
 
     kind: str
-    values: dict[str, str | Thing]
+    values: dict[str, str | DescribedThing]
     links: dict[str, str]
 
 
@@ -149,14 +149,14 @@ _CLASSES: Final = ("card", "grid", "media", "button", "title", "price", "badge")
 # -- things --------------------------------------------------------------------------
 
 
-def _product(rng: random.Random) -> Thing:
+def _product(rng: random.Random) -> DescribedThing:
     price = f"{rng.uniform(1, 900):.2f}"
-    offer = Thing(
+    offer = DescribedThing(
         "Offer",
         {"price": price, "priceCurrency": "EUR"},
         {"availability": "https://schema.org/InStock"},
     )
-    rating = Thing(
+    rating = DescribedThing(
         "AggregateRating",
         {
             "ratingValue": f"{rng.uniform(1, 5):.1f}",
@@ -165,13 +165,13 @@ def _product(rng: random.Random) -> Thing:
         {},
     )
     number = rng.randrange(10**7)
-    return Thing(
+    return DescribedThing(
         "Product",
         {
             "name": text(rng, 4).title(),
             "description": prose(rng, 30),
             "sku": f"SKU-{number:07}",
-            "brand": Thing("Brand", {"name": text(rng, 1).title()}, {}),
+            "brand": DescribedThing("Brand", {"name": text(rng, 1).title()}, {}),
             "offers": offer,
             "aggregateRating": rating,
         },
@@ -179,15 +179,15 @@ def _product(rng: random.Random) -> Thing:
     )
 
 
-def _posting(rng: random.Random) -> Thing:
+def _posting(rng: random.Random) -> DescribedThing:
     number = rng.randrange(10**7)
-    return Thing(
+    return DescribedThing(
         "BlogPosting",
         {
             "headline": text(rng, 7).capitalize(),
             "datePublished": f"2025-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
             "articleBody": prose(rng, 120),
-            "author": Thing(
+            "author": DescribedThing(
                 "Person", {"name": text(rng, 2).title()}, {"url": f"/by/{number % 97}"}
             ),
         },
@@ -195,17 +195,19 @@ def _posting(rng: random.Random) -> Thing:
     )
 
 
-def _dataset(rng: random.Random) -> Thing:
+def _dataset(rng: random.Random) -> DescribedThing:
     number = rng.randrange(10**7)
-    return Thing(
+    return DescribedThing(
         "Dataset",
         {
             "name": text(rng, 6).capitalize(),
             "description": prose(rng, 50),
             "dateModified": f"2024-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
             "keywords": ", ".join(text(rng, 1) for _ in range(4)),
-            "publisher": Thing("Organization", {"name": text(rng, 3).title()}, {}),
-            "distribution": Thing(
+            "publisher": DescribedThing(
+                "Organization", {"name": text(rng, 3).title()}, {}
+            ),
+            "distribution": DescribedThing(
                 "DataDownload",
                 {"encodingFormat": "text/csv"},
                 {"contentUrl": f"/files/{number}.csv"},
@@ -215,12 +217,14 @@ def _dataset(rng: random.Random) -> Thing:
     )
 
 
-def _breadcrumb(rng: random.Random) -> Thing:
-    item = Thing("ListItem", {"position": "1", "name": text(rng, 1)}, {"item": "/c/1"})
-    return Thing("BreadcrumbList", {"itemListElement": item}, {})
+def _breadcrumb(rng: random.Random) -> DescribedThing:
+    item = DescribedThing(
+        "ListItem", {"position": "1", "name": text(rng, 1)}, {"item": "/c/1"}
+    )
+    return DescribedThing("BreadcrumbList", {"itemListElement": item}, {})
 
 
-_THINGS: Final[dict[str, Callable[[random.Random], Thing]]] = {
+_THINGS: Final[dict[str, Callable[[random.Random], DescribedThing]]] = {
     "shop": _product,
     "blog": _posting,
     "portal": _dataset,
@@ -230,7 +234,7 @@ _THINGS: Final[dict[str, Callable[[random.Random], Thing]]] = {
 # -- forms of annotation ---------------------------------------------------------------
 
 
-def _json_ld(things: list[Thing]) -> str:
+def _json_ld(things: list[DescribedThing]) -> str:
     """Return the first thing in a script of its own, and the others in another one."""
     first, *others = ({**_members(thing)} for thing in things)
     values = [first, {"@graph": others}]
@@ -244,19 +248,19 @@ def _json_ld(things: list[Thing]) -> str:
     )
 
 
-def _members(thing: Thing) -> dict[str, Any]:
+def _members(thing: DescribedThing) -> dict[str, Any]:
     values = {
-        name: _members(value) if isinstance(value, Thing) else value
+        name: _members(value) if isinstance(value, DescribedThing) else value
         for name, value in thing.values.items()
     }
     return {"@type": thing.kind, **values, **thing.links}
 
 
-def _plain(thing: Thing, rng: random.Random) -> str:
+def _plain(thing: DescribedThing, rng: random.Random) -> str:
     return _card(thing, rng, "", lambda _: "")
 
 
-def _microdata(thing: Thing, rng: random.Random) -> str:
+def _microdata(thing: DescribedThing, rng: random.Random) -> str:
     def scope(kind: str) -> str:
         return f' itemscope itemtype="https://schema.org/{kind}"'
 
@@ -265,7 +269,7 @@ def _microdata(thing: Thing, rng: random.Random) -> str:
     )
 
 
-def _rdfa(thing: Thing, rng: random.Random) -> str:
+def _rdfa(thing: DescribedThing, rng: random.Random) -> str:
     def scope(kind: str) -> str:
         return f' typeof="{kind}"'
 
@@ -275,7 +279,7 @@ def _rdfa(thing: Thing, rng: random.Random) -> str:
 
 
 def _card(
-    thing: Thing,
+    thing: DescribedThing,
     rng: random.Random,
     scope: str,
     marked: Callable[[str], str],
@@ -288,7 +292,7 @@ def _card(
         '<div class="card__inner">\n',
     ]
     for name, value in thing.values.items():
-        if isinstance(value, Thing):
+        if isinstance(value, DescribedThing):
             inside = _rows(value, marked)
             parts.append(
                 f'<div class="card__{name.lower()} u-flex"{marked(name)}'
@@ -309,7 +313,7 @@ def _card(
     return "".join(parts)
 
 
-def _rows(thing: Thing, marked: Callable[[str], str]) -> str:
+def _rows(thing: DescribedThing, marked: Callable[[str], str]) -> str:
     texts = "".join(
         f'<span class="meta meta--{name.lower()}"{marked(name)}>{escape(value)}</span>'
         for name, value in thing.values.items()

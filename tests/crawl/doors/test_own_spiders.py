@@ -180,7 +180,7 @@ class Watchful:
         print("CLOSED")
 
 
-class Entrance:
+class CallRecorder:
     """A pipeline that records its calls."""
 
     def process_item(self, item: object) -> object:
@@ -243,7 +243,7 @@ def results(
         "dropped": crawl(
             "linkeddata",
             f"-aseeds={site.url('/a')},{site.url('/private')}",
-            ITEM_PIPELINES=pipelines(Entrance=250, Watchful=950),
+            ITEM_PIPELINES=pipelines(CallRecorder=250, Watchful=950),
         ),
         "nothing": crawl(
             "linkeddata", seed, ITEM_PIPELINES=pipelines(ReturnsNothing=350)

@@ -117,7 +117,7 @@ async def test_allowed_network_is_reached(
     assert answer.status == 200
 
 
-class Names:
+class ScriptedResolver:
     """A name server of the test's own: each lookup takes the next list."""
 
     def __init__(self, *answers: list[str]) -> None:
@@ -137,7 +137,7 @@ class Names:
 async def test_private_addresses_of_a_name_are_left_out() -> None:
     """If a name has public and private addresses, then only the public ones stay."""
     names = GuardedResolver(
-        Names(["10.0.0.1", "1.1.1.1", "::1"]), ConnectionGate(Guard())
+        ScriptedResolver(["10.0.0.1", "1.1.1.1", "::1"]), ConnectionGate(Guard())
     )
     assert await names.resolve("a.example", 80) == ["1.1.1.1"]
 
@@ -147,7 +147,7 @@ async def test_name_that_changes_its_address_is_refused(
 ) -> None:
     """If a name turns private (DNS rebinding), then each lookup is judged."""
     monkeypatch.setattr(resolver, "KEPT_SECS", 0)
-    source = Names(["1.1.1.1"], ["127.0.0.1"])
+    source = ScriptedResolver(["1.1.1.1"], ["127.0.0.1"])
     names = GuardedResolver(source, ConnectionGate(Guard()))
     assert await names.resolve("a.example", 80)
     with pytest.raises(GuardBlocked, match="loopback"):
@@ -174,7 +174,7 @@ async def test_address_is_checked_when_it_is_dialled(
     server = await raw_server({"*": raw_server.response()})
     gate = ConnectionGate(Guard())
     dialer = ServerDialer(
-        UnguardedNames(Names(), gate),
+        UnguardedNames(ScriptedResolver(), gate),
         gate,
         partial(ResponseProtocol, EventBudget()),
         connect_secs=5,
