@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 A, B = "http://e/a", "http://e/b"
 ALL = "SELECT ?o { ?s <http://e/p> ?o } ORDER BY ?o"
+TURTLE = ox.RdfFormat.TURTLE
 
 
 def query(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -220,6 +221,34 @@ def test_torn_log_is_queried_and_a_newer_one_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "the log has format 99" in line
+
+
+NO_RESULT = [
+    ("SELECT ?s { ?s a schema:Person }",
+     ["schema:Person is in no statement; <https://schema.org/Person> is"]),
+    ("PREFIX s: <https://schema.org/> CONSTRUCT WHERE { ?s s:name 's:x' }",
+     ["s:name is in no statement; <http://schema.org/name> is"]),
+    ("ASK { GRAPH <http://e/a> { ?s foaf:nick '<urn:b>'^^xsd:int } } # <urn:c>",
+     ["foaf:nick is in no statement"]),
+    ("PREFIX : <http://e/> SELECT * { ?s :q|:r|rdf:type ?o FILTER(STR(?o) < <urn:d>) }",
+     [":q is in no statement", ":r is in no statement", "<urn:d> is in no statement"]),
+    ("BASE <http://e/> PREFIX r: <r#> SELECT * { ?s r:p <a> FILTER(1 < 2 && 2 > 1) }",
+     []),
+]  # fmt: skip
+
+
+def test_terms_that_no_statement_has_are_named(tmp_path: Path) -> None:
+    """If a query has no result, then it names its terms that no statement has."""
+    lines = f"<{B}> a <https://schema.org/Person> ; <http://schema.org/name> 'x' ."
+    store = ox.Store()
+    store.load(lines.encode(), TURTLE, to_graph=ox.NamedNode(A))
+    quads = store.dump(format=ox.RdfFormat.N_QUADS)
+    write_log(tmp_path / "one", [RawVersion(A, 1, quads or b"")])
+    for text, expected in NO_RESULT:
+        done = query(tmp_path, text)
+        assert done.returncode == 0
+        assert done.stderr.splitlines() == [f"query: {line}" for line in expected]
+    assert answered(tmp_path, "SELECT * { ?s ?p ?o } LIMIT 0")
 
 
 def test_watched_query_is_repeated_for_new_statements(

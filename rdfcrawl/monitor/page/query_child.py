@@ -32,6 +32,7 @@ from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
 from rdfcrawl.rdf.results import WRITERS, json_term
+from rdfcrawl.stores.followers.absent_terms import absent_terms
 from rdfcrawl.stores.followers.oxigraph import LOCK_NAME
 from rdfcrawl.stores.followers.queried_store import QueriedStore
 from rdfcrawl.stores.followers.query import names_provenance, run_query
@@ -202,7 +203,10 @@ def main() -> None:
             layers = confine()
             check_query(job["query"], is_confined=SECCOMP in layers)
             output.send(begun=lag._asdict())
-            output.send(answer=answer_of(store, job))
+            answer = answer_of(store, job)
+            if not (answer.get("is_true") or answer.get("n_rows")):
+                answer["absent"] = [str(it) for it in absent_terms(store, job["query"])]
+            output.send(answer=answer)
     except RdfcrawlError as error:
         output.send(refusal=str(error))
     except (OSError, MemoryError, RuntimeError) as error:  # the latter of RocksDB

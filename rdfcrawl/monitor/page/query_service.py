@@ -44,6 +44,7 @@ class QueryAnswer:
         answered_ms: time of the answer, Unix time.
         n_behind: documents of the log that the store lacks; -1: not known.
         note: why the store was not brought up to date; empty if that was tried.
+        absent: lines on terms of a query without result that no statement has.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class QueryAnswer:
     answered_ms: int = 0
     n_behind: int = 0
     note: str = ""
+    absent: tuple[str, ...] = ()
 
 
 class AnswerKey(NamedTuple):

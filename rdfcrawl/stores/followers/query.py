@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TextIO
 
 import pyoxigraph as ox
@@ -66,6 +66,19 @@ def _blanked(found: re.Match[str]) -> str:
     return "<>" if found[0].startswith("<") else " "
 
 
+def without_texts(query: str) -> str:
+    """Return a query without its literals and comments, but with its IRIs.
+
+    >>> without_texts("ASK { <a:b> <a:c> 'd' } # e")
+    'ASK { <a:b> <a:c>   }  '
+    """
+    return _OPAQUE.sub(_iri_or_space, query)
+
+
+def _iri_or_space(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("<") else " "
+
+
 def run_query(
     store: ox.Store, query: str
 ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
@@ -87,8 +100,8 @@ def write_result(
     *,
     format_name: str | None = None,
     limit: int | None = None,
-) -> None:
-    """Write the result of a query.
+) -> bool:
+    """Write the result of a query; return whether there is one: rows, triples or yes.
 
     The default graph is the union of all graphs, unless the query has FROM.
 
@@ -107,20 +120,23 @@ def write_result(
         result = run_query(store, query)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"query: {' '.join(str(error).split())}") from error
-    if isinstance(result, ox.QueryTriples):
-        name = _chosen(format_name, ("ttl", "nt"), tuple(_OF_TRIPLES), file)
-        _write_triples(islice(result, limit), name, file)
-    elif isinstance(result, ox.QueryBoolean):
+    if isinstance(result, ox.QueryBoolean):
         name = _chosen(format_name, ("table", "json"), ("table", *_OF_ASK), file)
         _write_boolean(result, name, file)
+        return bool(result)
+    if isinstance(result, ox.QueryTriples):
+        name = _chosen(format_name, ("ttl", "nt"), tuple(_OF_TRIPLES), file)
+        return _write_triples(islice(result, limit), name, file)
+    name = _chosen(format_name, ("table", "json"), ("table", *WRITERS), file)
+    names = [variable.value for variable in result.variables]
+    first = list(islice(result, min(1, 1 if limit is None else limit)))
+    more = islice(result, None if limit is None else max(0, limit - 1))
+    rows = (list(row) for row in chain(first, more))
+    if name == "table":
+        write_table(names, rows, file, prefixes=PREFIXES)
     else:
-        name = _chosen(format_name, ("table", "json"), ("table", *WRITERS), file)
-        names = [variable.value for variable in result.variables]
-        rows = (list(row) for row in islice(result, limit))
-        if name == "table":
-            write_table(names, rows, file, prefixes=PREFIXES)
-        else:
-            WRITERS[name](names, rows, file)
+        WRITERS[name](names, rows, file)
+    return bool(first)
 
 
 def _chosen(
@@ -145,12 +161,15 @@ def _write_boolean(result: ox.QueryBoolean, name: str, file: TextIO) -> None:
     file.write((written or b"").decode() + "\n")
 
 
-def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> None:
+def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> bool:
     kind = _OF_TRIPLES[name]
     iterator = iter(triples)
+    has_any = False
     while some := list(islice(iterator, _BATCH_TRIPLES)):
         written = ox.serialize(some, format=kind, prefixes=_used(kind))
         file.write((written or b"").decode())
+        has_any = True
+    return has_any
 
 
 def _used(kind: ox.RdfFormat) -> dict[str, str] | None:
