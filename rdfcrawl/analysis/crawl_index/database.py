@@ -155,7 +155,7 @@ class IndexReaders:
     def rows(
         self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
     ) -> list[Any]:
-        """Return the rows of a query; none while there is no index."""
+        """Return the rows of a query, as `sqlite3.Row`; none without an index."""
         try:
             database = self._take()
             found = database.rows(query, values)
@@ -176,7 +176,9 @@ class IndexReaders:
             if database.is_current:
                 return database
             database.close()
-        return IndexDatabase.open(self._root, is_read=True)
+        database = IndexDatabase.open(self._root, is_read=True)
+        database.connection.row_factory = sqlite3.Row
+        return database
 
     def close(self) -> None:
         """Close idle connections."""

@@ -192,6 +192,10 @@ class CrawlAccess:
         """Return the rows of a query of the index; none while there is no index."""
         return await asyncio.to_thread(self._readers.rows, query, values)
 
+    async def listed(self, query: str, *values: object) -> list[dict[str, Any]]:
+        """Return the rows of a query of the index, each by the names of its columns."""
+        return [dict(row) for row in await self.indexed(query, values)]
+
     def _keep_index(self) -> None:
         """Keep the index up to date, in a thread of low priority."""
         with suppress(OSError, AttributeError):

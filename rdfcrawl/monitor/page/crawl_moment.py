@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
@@ -12,10 +12,8 @@ from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.monitor.operating.status import CrawlStatus
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN, EndEstimate
 from rdfcrawl.monitor.page.moments import (
-    FaultCount,
     FollowerRow,
     FrontierReading,
-    WorkerRow,
     fault_counts,
     follower_rows,
     worker_rows,
@@ -145,10 +143,10 @@ class CrawlMoment:
     used_bytes: int = 0
     limit_bytes: int = 0
     n_workers: int = 0
-    workers: tuple[WorkerRow, ...] = ()
+    workers: Sequence[Mapping[str, Any]] = ()
     n_more_workers: int = 0
     followers: tuple[FollowerRow, ...] = ()
-    faults: tuple[FaultCount, ...] = ()
+    faults: Sequence[Mapping[str, Any]] = ()
     end: EndEstimate = NOT_KNOWN
     end_sentence: str = "No estimate."
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from rdfcrawl.monitor.page.log_tail import LOG, LogLine, LogTail
@@ -24,48 +25,6 @@ ORDER BY ended_ms DESC, uri LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TailFetch:
-    """A document that was fetched lately.
-
-    Attributes:
-        ended_ms: Unix time.
-        uri: that was crawled.
-        status: of the document, as in the provenance.
-        http_status: of the last response; 0: there was none.
-        n_statements: stored.
-        n_links: found.
-        format: name of its format; empty: not known.
-        reason: of its first fault; empty if it has none.
-    """
-
-    ended_ms: int
-    uri: str
-    status: str
-    http_status: int
-    n_statements: int
-    n_links: int
-    format: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TailFault:
-    """A fault that occurred lately.
-
-    Attributes:
-        ended_ms: Unix time.
-        uri: of the document.
-        reason: as in the table of faults.
-        detail: of it.
-    """
-
-    ended_ms: int
-    uri: str
-    reason: str
-    detail: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlTail:
     """The latest documents, faults and log lines.
@@ -76,8 +35,8 @@ class CrawlTail:
         log: the latest last; None if the crawl writes no log file on this machine.
     """
 
-    fetches: tuple[TailFetch, ...] = ()
-    faults: tuple[TailFault, ...] = ()
+    fetches: Sequence[Mapping[str, Any]] = ()
+    faults: Sequence[Mapping[str, Any]] = ()
     log: tuple[LogLine, ...] | None = None
 
 
@@ -95,14 +54,12 @@ class TailReader:
 
     async def read(self) -> CrawlTail:
         """Return the tail."""
-        indexed = self._access.indexed
-        fetches = await indexed(_FETCHES, (MOST_FETCHES,))
-        faults = await indexed(_FAULTS, (MOST_FAULTS,))
+        listed = self._access.listed
+        faults = await listed(_FAULTS, MOST_FAULTS)
+        for each in faults:
+            each["detail"] = shown_text(each["detail"], _MAX_DETAIL)
         return CrawlTail(
-            fetches=tuple(TailFetch(*row) for row in fetches),
-            faults=tuple(
-                TailFault(ended_ms, uri, reason, shown_text(detail, _MAX_DETAIL))
-                for ended_ms, uri, reason, detail in faults
-            ),
+            fetches=await listed(_FETCHES, MOST_FETCHES),
+            faults=faults,
             log=await asyncio.to_thread(self._log.read),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, LAG, SECS, STUCK
 from rdfcrawl.frontier.worker.worker_state import FAULT
@@ -34,31 +34,6 @@ class FrontierReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerRow:
-    """One worker, as shown on the page.
-
-    Attributes:
-        name: of the worker.
-        state: `at work`, `begins`, `ends` (it is drained) or `silent`.
-        silent_secs: since its last report.
-        delay_secs: its `DOWNLOAD_DELAY`; None if it is not known.
-        n_documents: processed documents.
-        n_faults: faults of these.
-        documents_per_sec: average of the last ten seconds; None if it is not known.
-        n_hosts: hosts that it visits; None if it is not known, or silent.
-    """
-
-    name: str
-    state: str
-    silent_secs: int
-    delay_secs: float | None
-    n_documents: int
-    n_faults: int
-    documents_per_sec: float | None
-    n_hosts: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerRow:
     """One store that follows the crawl.
 
@@ -81,19 +56,6 @@ class FollowerRow:
     is_stuck: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultCount:
-    """Faults of documents for one reason.
-
-    Attributes:
-        reason: as in the table of faults.
-        n: number of faults.
-    """
-
-    reason: str
-    n: int
-
-
 async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
     """Read the frontier for the page.
 
@@ -109,27 +71,27 @@ async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
 
 def worker_rows(
     status: CrawlStatus, rates: Mapping[str, float]
-) -> tuple[WorkerRow, ...]:
+) -> list[dict[str, Any]]:
     """Return the workers, live ones first; `MOST_WORKERS` at most.
 
     Args:
         status: of the crawl.
-        rates: documents a second of each, by name.
+        rates: documents a second of each, by name, on the average of ten seconds.
     """
     found = sorted(status.workers, key=lambda each: (not each.is_live, each.name))
-    return tuple(
-        WorkerRow(
-            name=each.name,
-            state=worker_state(each),
-            silent_secs=each.silent_secs,
-            delay_secs=each.delay_secs,
-            n_documents=each.n_documents,
-            n_faults=each.n_faults,
-            documents_per_sec=rates.get(each.name),
-            n_hosts=each.n_hosts if each.is_live else None,
-        )
+    return [
+        {
+            "name": each.name,
+            "state": worker_state(each),
+            "silent_secs": each.silent_secs,
+            "delay_secs": each.delay_secs,
+            "n_documents": each.n_documents,
+            "n_faults": each.n_faults,
+            "documents_per_sec": rates.get(each.name),
+            "n_hosts": each.n_hosts if each.is_live else None,
+        }
         for each in found[:MOST_WORKERS]
-    )
+    ]
 
 
 def follower_rows(
@@ -175,11 +137,11 @@ def _row_of(status: FollowerStatus) -> FollowerRow:
     )
 
 
-def fault_counts(figures: Mapping[str, float]) -> tuple[FaultCount, ...]:
+def fault_counts(figures: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the number of faults for each reason, the most frequent first."""
     found = [
-        FaultCount(reason=name.removeprefix(FAULT), n=int(value))
+        (-int(value), name.removeprefix(FAULT))
         for name, value in figures.items()
         if name.startswith(FAULT)
     ]
-    return tuple(sorted(found, key=lambda each: (-each.n, each.reason)))
+    return [{"reason": reason, "n": -n} for n, reason in sorted(found)]

@@ -61,37 +61,33 @@ class PageRenderer:
         return self._options.prefix + path
 
     def respond(
-        self, request: web.Request, template: str, value: Any, *, status: int = 200
+        self, request: web.Request, template: str, *, code: int = 200, **values: Any
     ) -> web.Response:
-        """Return a value as JSON if the client prefers JSON, or else by a template.
+        """Return values as JSON if the client prefers JSON, or else by a template.
 
         Args:
             request: of the client.
-            template: of HTML; the value is its `it`.
-            value: a dataclass, or JSON values.
-            status: of HTTP.
+            template: of HTML; the values are the members of its `it`.
+            code: status of HTTP.
+            values: of the view: JSON values, or dataclasses.
         """
         if wants_json(request):
             return web.Response(
-                text=as_json(value), content_type="application/json", status=status
+                text=as_json(values), content_type="application/json", status=code
             )
         path = request.path.removeprefix(self._options.prefix) or "/"
-        text = self.text(template, value, path=path, query=request.query)
-        return web.Response(text=text, content_type="text/html", status=status)
+        text = self.text(template, values, path=path)
+        return web.Response(text=text, content_type="text/html", status=code)
 
-    def text(
-        self, template: str, value: Any, *, path: str, query: Mapping[str, str]
-    ) -> str:
-        """Return a value as HTML.
+    def text(self, template: str, values: Mapping[str, Any], *, path: str) -> str:
+        """Return values as HTML.
 
         Args:
             template: see `respond`.
-            value: likewise.
+            values: likewise.
             path: of the request, without prefix.
-            query: likewise.
         """
-        found = self._templates.get_template(template)
-        return found.render(it=value, path=path, query=dict(query))
+        return self._templates.get_template(template).render(it=values, path=path)
 
 
 def wants_json(request: web.Request) -> bool:

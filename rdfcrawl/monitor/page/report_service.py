@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -24,63 +23,8 @@ _MOST_SITES: Final = 10  # with kept reports
 _is_site: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?").fullmatch
 _is_name: Final = re.compile(r"[a-z0-9-]{1,100}\.csv|report\.json").fullmatch
 _MAX_FIGURES: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class ReportItem:
-    """A figure or table of a report.
-
-    Attributes:
-        key: names its file of CSV.
-        title: its heading.
-        sentence: explanation.
-        why_empty: why it is empty; empty if it is not.
-        chart: of a figure, as an `svg` element; empty: it is a table, or is empty.
-        columns: of a table.
-        rows: the first ten, as texts.
-        n_rows: of the table in its file.
-    """
-
-    key: str
-    title: str
-    sentence: str
-    why_empty: str
-    chart: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    n_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPart:
-    """A section of a report."""
-
-    key: str
-    title: str
-    sentence: str
-    items: tuple[ReportItem, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptReport:
-    """A report that was made.
-
-    Attributes:
-        title: with the name of the crawl.
-        scope: sites and times of the report.
-        made_ms: Unix time.
-        outcomes: number of URIs by status.
-        freshness: pages with a copy, the share of fresh ones, and its bounds; empty if
-            there are none.
-        parts: of the report.
-    """
-
-    title: str
-    scope: str
-    made_ms: int
-    outcomes: tuple[tuple[str, int], ...]
-    freshness: tuple[float, ...]
-    parts: tuple[ReportPart, ...]
+_OF_PART: Final = ("key", "title", "sentence")
+_OF_ITEM: Final = (*_OF_PART, "why_empty", "chart", "columns", "n_rows")
 
 
 class ReportService:
@@ -171,19 +115,23 @@ class ReportService:
         """Return the path of a file: `report.json`, or an item as CSV; or None."""
         return _existing(self._folder(site) / name) if _is_name(name) else None
 
-    def kept(self, site: str) -> KeptReport | None:
-        """Return the last report; None if there is none."""
+    def kept(self, site: str) -> dict[str, Any] | None:
+        """Return the last report, with texts for cells; None if there is none."""
         path = self._folder(site) / CONTENTS_NAME
         try:
             report = json.loads(path.read_bytes())
-            return KeptReport(
-                title=report["title"],
-                scope=report["scope"],
-                made_ms=_made_ms(path),
-                outcomes=tuple(_outcomes(report)),
-                freshness=_freshness(report),
-                parts=tuple(_parts(report)),
-            )
+            return {
+                "title": report["title"],
+                "scope": report["scope"],
+                "made_ms": _made_ms(path),
+                "outcomes": list(_outcomes(report)),
+                "freshness": _freshness(report),
+                "parts": [
+                    {name: part[name] for name in _OF_PART}
+                    | {"items": [_item(each) for each in part["items"]]}
+                    for part in report["sections"]
+                ],
+            }
         except OSError:  # there is none
             return None
         except (KeyError, TypeError, ValueError):  # of another version
@@ -218,23 +166,9 @@ def _made_ms(path: Path) -> int:
         return 0
 
 
-def _parts(report: dict[str, Any]) -> Iterator[ReportPart]:
-    for part in report["sections"]:
-        items = tuple(_item(each) for each in part["items"])
-        yield ReportPart(part["key"], part["title"], part["sentence"], items)
-
-
-def _item(item: dict[str, Any]) -> ReportItem:
-    return ReportItem(
-        key=item["key"],
-        title=item["title"],
-        sentence=item["sentence"],
-        why_empty=item["why_empty"],
-        chart=item["chart"],
-        columns=tuple(item["columns"]),
-        rows=tuple(tuple(map(_cell_text, row)) for row in item["rows"]),
-        n_rows=item["n_rows"],
-    )
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    rows = [[_cell_text(cell) for cell in row] for row in item["rows"]]
+    return {name: item[name] for name in _OF_ITEM} | {"rows": rows}
 
 
 def _cell_text(cell: Any) -> str:
@@ -261,6 +195,7 @@ def _outcomes(report: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _freshness(report: dict[str, Any]) -> tuple[float, ...]:
+    """Return pages with a copy, the share of fresh ones, and its bounds, if known."""
     for part in report["sections"]:
         for item in part["items"]:
             if item["key"] == "freshness" and item["rows"]:

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyoxigraph as ox
 
@@ -150,29 +150,15 @@ class ShownStatements:
     is_cut: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UriView:
-    """Everything known of a URI.
-
-    Attributes:
-        explanation: of `scrapy explain`.
-        answer: sentence of its verdict, to follow the URI.
-        statements: of one version; None if none are stored.
-        former: name of the version to compare with; empty: none.
-        difference: from that one to the version; None if there is none.
-        is_behind: the index lacks new parts of the logs.
-        secs_behind: since it was complete; None: it never was.
-        is_partial: the index is so far behind that some logs were not searched.
-    """
-
-    explanation: UriExplanation
-    answer: str
-    statements: ShownStatements | None = None
-    former: str = ""
-    difference: StatementDifference | None = None
-    is_behind: bool = False
-    secs_behind: int | None = 0
-    is_partial: bool = False
+# The values of a URI that cannot be requested, but for its explanation.
+_NOTHING: Final[Mapping[str, Any]] = {
+    "statements": None,
+    "former": "",
+    "difference": None,
+    "is_behind": False,
+    "secs_behind": 0,
+    "is_partial": False,
+}
 
 
 class UriReader:
@@ -185,8 +171,8 @@ class UriReader:
     def __init__(self, access: CrawlAccess) -> None:
         self._access = access
 
-    async def read(self, text: str, *, version: str, former: str) -> UriView:
-        """Return everything known of a URI.
+    async def read(self, text: str, *, version: str, former: str) -> dict[str, Any]:
+        """Return everything known of a URI, as the page documents it.
 
         Args:
             text: the URI, in any spelling.
@@ -196,7 +182,7 @@ class UriReader:
         text = text[:_MOST_URI_CHARS]
         url = requestable_url(text, self._options().schemes)
         if isinstance(url, UriExplanation):
-            return UriView(explanation=url, answer=VERDICTS[url.verdict])
+            return {**_NOTHING, "explanation": url, "answer": VERDICTS[url.verdict]}
         answer = await self._query_frontier(url)
         return await asyncio.to_thread(
             self._read_logs, text, url, answer, version, former
@@ -230,7 +216,7 @@ class UriReader:
 
     def _read_logs(
         self, text: str, url: str, answer: FrontierFindings, version: str, former: str
-    ) -> UriView:
+    ) -> dict[str, Any]:
         options = answer.options or self._options()
         logs = self._logs(options)
         try:
@@ -246,16 +232,16 @@ class UriReader:
             statements = _shown(shown, documents[shown.name])
             if earlier is not None and earlier.name in documents:
                 difference = _difference(documents[earlier.name], documents[shown.name])
-        return UriView(
-            explanation=found,
-            answer=VERDICTS[found.verdict],
-            statements=statements,
-            former=earlier.name if earlier is not None and difference else "",
-            difference=difference,
-            is_behind=logs.n_unread_bytes > 0,
-            secs_behind=_secs_behind(logs),
-            is_partial=logs.is_cut,
-        )
+        return {
+            "explanation": found,
+            "answer": VERDICTS[found.verdict],
+            "statements": statements,
+            "former": earlier.name if earlier is not None and difference else "",
+            "difference": difference,
+            "is_behind": logs.n_unread_bytes > 0,
+            "secs_behind": _secs_behind(logs),
+            "is_partial": logs.is_cut,
+        }
 
     def _documents(self, versions: Sequence[UriVersion]) -> dict[str, LogDocument]:
         folder: Path = self._access.root / "quads"

@@ -14,9 +14,6 @@ KINDS: Final = {"class": CLASS, "property": PROPERTY}
 MOST_SPACES: Final = 40
 """Vocabularies that are offered as facets."""
 _TERMS: Final = "SELECT kind, term, n FROM vocabulary ORDER BY n DESC, term"
-_SAMPLES: Final = """
-SELECT subject, value, document FROM vocabulary_sample WHERE kind = ? AND term = ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +44,6 @@ class VocabularyRow:
     space: str
     n_terms: int
     n: int
-
-
-@dataclass(frozen=True, slots=True)
-class TermSample:
-    """A statement with a class or property.
-
-    Attributes:
-        subject: in the syntax of N-Triples.
-        value: likewise; long ones are cut.
-        document: URI of its document.
-    """
-
-    subject: str
-    value: str
-    document: str
 
 
 class TermChoice(NamedTuple):
@@ -118,9 +100,3 @@ async def read_terms(access: CrawlAccess) -> TermTable:
         else:
             n_other[names[kind]] = n
     return TermTable(rows, n_other)
-
-
-async def read_samples(access: CrawlAccess, kind: str, term: str) -> list[TermSample]:
-    """Return some statements with a term, each of another document."""
-    rows = await access.indexed(_SAMPLES, (KINDS[kind], term))
-    return [TermSample(*row) for row in rows]

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
 from rdfcrawl.monitor.page.context import PageContext
-from rdfcrawl.monitor.page.query_examples import QueryExample, term_queries
+from rdfcrawl.monitor.page.query_examples import term_queries
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.vocabulary_table import (
     KINDS,
     MOST_SPACES,
     TermChoice,
-    TermRow,
-    TermSample,
-    VocabularyRow,
-    read_samples,
     read_terms,
 )
 
+_SAMPLES: Final = """
+SELECT subject, value, document FROM vocabulary_sample WHERE kind = ? AND term = ?
+"""
 _OF_BOTH: Final = 25  # rows of each kind
 _OF_ONE: Final = 100  # rows of a page of one kind
 _MOST_PAGES: Final = 1000
@@ -29,95 +27,35 @@ _MAX_TEXT: Final = 200
 _MAX_TERM: Final = 2000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermsOfKind:
-    """The chosen terms of one kind.
-
-    Attributes:
-        kind: `class` or `property`.
-        rows: of the page.
-        n_rows: of all pages.
-        n: statements with all terms of this kind, chosen or not.
-        n_other: statements with terms beyond the first 2,000, which have no rows.
-    """
-
-    kind: str
-    rows: list[TermRow]
-    n_rows: int
-    n: int
-    n_other: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassesView:
-    """Classes and properties.
-
-    Attributes:
-        kinds: the shown ones.
-        spaces: vocabularies of the terms that have the text, the most used first.
-        n_spaces: their number, with those beyond the limit.
-        kind: filter; empty: both.
-        q: filter: part of the IRI.
-        space: filter: the vocabulary.
-        page: its number, from 1.
-        n_pages: number of pages.
-    """
-
-    kinds: list[TermsOfKind]
-    spaces: list[VocabularyRow]
-    n_spaces: int
-    kind: str
-    q: str
-    space: str
-    page: int
-    n_pages: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermView:
-    """One class or property.
-
-    Attributes:
-        kind: `class` or `property`.
-        term: its IRI.
-        n: stored statements with it; None: it is not counted alone.
-        samples: of these, each of another document.
-        queries: about it.
-    """
-
-    kind: str
-    term: str
-    n: int | None
-    samples: list[TermSample]
-    queries: list[QueryExample]
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the views."""
 
     async def many(request: web.Request) -> web.Response:
-        view = await read_classes(context, request.query)
-        return context.renderer.respond(request, "classes.html", view)
+        values = await _read_classes(context, request.query)
+        return context.renderer.respond(request, "classes.html", **values)
 
     async def one(request: web.Request) -> web.Response:
         kind = _kind(request.query, "class")
         term = request.query.get("u", "")[:_MAX_TERM]
         rows = (await read_terms(context.access)).rows
         n = next((x.n for x in rows if (x.kind, x.term) == (kind, term)), None)
-        view = TermView(
+        return context.renderer.respond(
+            request,
+            "term.html",
+            code=404 if n is None else 200,
             kind=kind,
             term=term,
             n=n,
-            samples=await read_samples(context.access, kind, term),
+            samples=await context.access.listed(_SAMPLES, KINDS[kind], term),
             queries=term_queries(kind, term),
         )
-        status = 404 if n is None else 200
-        return context.renderer.respond(request, "term.html", view, status=status)
 
     return [web.get("/classes", many), web.get("/term", one)]
 
 
-async def read_classes(context: PageContext, query: Mapping[str, str]) -> ClassesView:
+async def _read_classes(
+    context: PageContext, query: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the chosen classes and properties.
 
     Raises:
@@ -137,25 +75,25 @@ async def read_classes(context: PageContext, query: Mapping[str, str]) -> Classe
         page = min(page, n_pages)
         n_other = table.n_other.get(name, 0)
         kinds.append(
-            TermsOfKind(
-                kind=name,
-                rows=chosen[(page - 1) * most : page * most],
-                n_rows=len(chosen),
-                n=sum(each.n for each in of_kind) + n_other,
-                n_other=n_other,
-            )
+            {
+                "kind": name,
+                "rows": chosen[(page - 1) * most : page * most],
+                "n_rows": len(chosen),
+                "n": sum(each.n for each in of_kind) + n_other,
+                "n_other": n_other,  # statements with terms that have no rows
+            }
         )
     spaces = table.spaces(choice)
-    return ClassesView(
-        kinds=kinds,
-        spaces=spaces[:MOST_SPACES],
-        n_spaces=len(spaces),
-        kind=kind,
-        q=text,
-        space=choice.space,
-        page=page,
-        n_pages=n_pages,
-    )
+    return {
+        "kinds": kinds,
+        "spaces": spaces[:MOST_SPACES],
+        "n_spaces": len(spaces),
+        "kind": kind,
+        "q": text,
+        "space": choice.space,
+        "page": page,
+        "n_pages": n_pages,
+    }
 
 
 def _kind(query: Mapping[str, str], default: str) -> str:

@@ -121,46 +121,14 @@ class ControlStep:
         return f"/host?{urlencode({'key': self.key})}" if self.key else "/hosts"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlView:
-    """A step to confirm, or a refused one.
-
-    Attributes:
-        step: None if it could not be read.
-        question: as text.
-        effect: of the step.
-        back: path of the view before.
-        error: why it was refused; empty if it was not.
-        spiders: of the crawl, the first one first, if a seed may be of several.
-    """
-
-    step: ControlStep | None
-    question: str = ""
-    effect: str = ""
-    back: str = "/hosts"
-    error: str = ""
-    spiders: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlOutcome:
-    """Result of a step.
-
-    Attributes:
-        step: the step.
-        message: the result as text.
-    """
-
-    step: ControlStep
-    message: str
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
 
-    def refused(request: web.Request, error: str, status: int) -> web.Response:
-        view = ControlView(step=None, error=error)
-        return context.renderer.respond(request, "control.html", view, status=status)
+    def refused(request: web.Request, error: str, code: int) -> web.Response:
+        values = {"step": None, "question": "", "effect": "", "spiders": ()}
+        return context.renderer.respond(
+            request, "control.html", code=code, error=error, back="/hosts", **values
+        )
 
     async def confirm(request: web.Request) -> web.Response:
         if not context.options.has_control:
@@ -170,14 +138,16 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         except ConfigError as error:
             return refused(request, str(error), 400)
         question, effect = _QUESTIONS[step.action]
-        view = ControlView(
+        return context.renderer.respond(
+            request,
+            "control.html",
             step=step,
             question=question,
             effect=effect,
             back=step.back,
+            error="",
             spiders=await _spiders(context) if step.action == "add" else (),
         )
-        return context.renderer.respond(request, "control.html", view)
 
     async def change(request: web.Request) -> web.Response:
         if not context.options.has_control:
@@ -193,8 +163,9 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             )
         logger.info("a visitor's %s: %s", step.action, message)
         if wants_json(request):
-            outcome = ControlOutcome(step=step, message=message)
-            return context.renderer.respond(request, "control.html", outcome)
+            return context.renderer.respond(
+                request, "control.html", step=step, message=message
+            )
         mark = "&" if "?" in step.back else "?"
         message_query = urlencode({"message": context.messages.note(message)})
         raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{message_query}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -37,21 +36,6 @@ _PATIENCE_SECS: Final = 60.0  # for a visitor that does not read
 _FIRST_SECS: Final = 600.0  # for the first piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportView:
-    """How to export the statements of the crawl.
-
-    Attributes:
-        formats: of a file to download, each with a description.
-        commands: for other formats, likewise.
-        is_busy: a file is being downloaded, and a second one would be refused.
-    """
-
-    formats: dict[str, str]
-    commands: dict[str, str]
-    is_busy: bool
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
@@ -61,15 +45,17 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         start = f"{program()} "
         name = f" -s CRAWL_ID={access.name}"
-        view = ExportView(
+        commands = {
+            start + line.replace("export", f"export{name}"): text
+            for line, text in _COMMANDS.items()
+        }
+        return context.renderer.respond(
+            request,
+            "export.html",
             formats=FORMATS,
-            commands={
-                start + line.replace("export", f"export{name}"): text
-                for line, text in _COMMANDS.items()
-            },
+            commands=commands,
             is_busy=turn.locked(),
         )
-        return context.renderer.respond(request, "export.html", view)
 
     async def file(request: web.Request) -> web.StreamResponse:
         form = request.query.get("as", "")

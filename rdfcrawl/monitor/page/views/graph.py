@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.monitor.page.context import PageContext
-from rdfcrawl.monitor.page.host_pictures import (
-    HostPicture,
-    PictureScope,
-    PictureService,
-)
+from rdfcrawl.monitor.page.host_pictures import PictureScope, PictureService
 from rdfcrawl.monitor.page.rendering import int_parameter
 
 _NODES: Final = 80
@@ -21,28 +16,6 @@ _ABOUT: Final = ("host", "domain", "suffix", "vocabulary", "linked")
 _GROUPS: Final = ("host", "domain", "vocabulary")
 _OUTSIDE: Final = ("yes", "no")
 _MAX_NAME: Final = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphView:
-    """A picture.
-
-    Attributes:
-        about: scope of the picture: host, domain, suffix, vocabulary, or a linked host
-            that was not crawled; empty: all.
-        name: of that.
-        most: nodes.
-        outside: whether hosts that were not crawled are shown: `yes` or `no`.
-        group: of hosts: `host`, `domain` or `vocabulary`.
-        picture: with its circles and lines.
-    """
-
-    about: str
-    name: str
-    most: int
-    outside: str
-    group: str
-    picture: HostPicture
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
@@ -66,15 +39,15 @@ def routes(context: PageContext) -> list[web.RouteDef]:
                 reason=f"group: must be one of {', '.join(_GROUPS)}"
             )
         scope = PictureScope(about, name, most, outside == "yes", group)
-        picture = await service.picture(scope)
-        view = GraphView(
+        return context.renderer.respond(
+            request,
+            "graph.html",
             about=about,
             name=name,
             most=most,
             outside=outside,
             group=group,
-            picture=picture,
+            picture=await service.picture(scope),
         )
-        return context.renderer.respond(request, "graph.html", view)
 
     return [web.get("/datasets/graph", show)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -23,89 +23,40 @@ DOWN: Final = frozenset(COLUMNS) - {"name", "phase", "next"}
 """Columns that are descending by default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostsView:
-    """A page of the table.
-
-    Attributes:
-        hosts: of the page, in their present states.
-        n_hosts: number of matching hosts.
-        sort: the column.
-        direction: `asc` or `desc`.
-        first: number of the first host, from 1; 0 if there is none.
-        most: rows of a page.
-        page: its number, from 1.
-        n_pages: number of pages.
-        q: part of the name.
-        phase: filter of states.
-        faulty: filter of hosts with faults.
-        n_swept: hosts of the frontier in the last sweep.
-        age_secs: since that sweep; None: it is the first one.
-        now_ms: time of the page, Unix time.
-        why_away: why the frontier is unavailable; empty if it is not.
-        message: result of a change.
-    """
-
-    hosts: list[HostRow]
-    n_hosts: int
-    sort: str
-    direction: str
-    first: int
-    most: int
-    page: int
-    n_pages: int
-    q: str
-    phase: str
-    faulty: bool
-    n_swept: int
-    age_secs: float | None
-    now_ms: int
-    why_away: str
-    message: str = ""
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
+    sweep = context.sweep
 
     async def show(request: web.Request) -> web.Response:
-        view = await read_hosts(context, request.query)
-        view = replace(view, message=context.messages.of(request.query))
-        return context.renderer.respond(request, "hosts.html", view)
+        choice = choice_of(request.query)
+        await sweep.look()
+        n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
+        if choice.first and not hosts:  # beyond the end: show the last page
+            last = (n - 1) // choice.most * choice.most if n else 0
+            choice = replace(choice, first=last)
+            n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
+        return context.renderer.respond(
+            request,
+            "hosts.html",
+            hosts=await _refreshed(context, hosts),
+            n_hosts=n,
+            sort=choice.sort,
+            direction="desc" if choice.is_down else "asc",
+            first=choice.first + 1 if hosts else 0,  # number of the first host
+            most=choice.most,
+            page=choice.first // choice.most + 1,
+            n_pages=max(1, -(-n // choice.most)),
+            q=choice.text,
+            phase=choice.phase,
+            faulty=choice.is_faulty,
+            n_swept=sweep.n_swept,
+            age_secs=sweep.age_secs,
+            now_ms=now_ms(),
+            why_away=context.access.why_away,
+            message=context.messages.of(request.query),
+        )
 
     return [web.get("/hosts", show)]
-
-
-async def read_hosts(context: PageContext, query: Mapping[str, str]) -> HostsView:
-    """Return a page of the table.
-
-    Raises:
-        web.HTTPBadRequest: the query is wrong.
-    """
-    choice = choice_of(query)
-    sweep = context.sweep
-    await sweep.look()
-    n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
-    if choice.first and not hosts:  # beyond the end: show the last page
-        last = (n - 1) // choice.most * choice.most if n else 0
-        choice = replace(choice, first=last)
-        n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
-    return HostsView(
-        hosts=await _refreshed(context, hosts),
-        n_hosts=n,
-        sort=choice.sort,
-        direction="desc" if choice.is_down else "asc",
-        first=choice.first + 1 if hosts else 0,
-        most=choice.most,
-        page=choice.first // choice.most + 1,
-        n_pages=max(1, -(-n // choice.most)),
-        q=choice.text,
-        phase=choice.phase,
-        faulty=choice.is_faulty,
-        n_swept=sweep.n_swept,
-        age_secs=sweep.age_secs,
-        now_ms=now_ms(),
-        why_away=context.access.why_away,
-    )
 
 
 def choice_of(query: Mapping[str, str]) -> HostChoice:

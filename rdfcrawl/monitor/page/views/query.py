@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -39,37 +38,6 @@ _MOST_PAGES: Final = 100_000
 _FOREIGN: Final = "a link of another site: read the query, and run it yourself"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryView:
-    """A query and its answer.
-
-    Attributes:
-        query: as typed; empty: none.
-        answer: to it; None: there is none.
-        refusal: why there is none.
-        rows: limit of rows on all pages.
-        max_rows: highest possible limit.
-        most: rows of a page.
-        secs: time limit of a query.
-        max_chars: of a query.
-        is_following: the page renews the answer as the crawl goes on.
-        examples: queries that work here.
-        prefixes: that need no declaration.
-    """
-
-    query: str
-    answer: QueryAnswer | None
-    refusal: str
-    rows: int
-    max_rows: int
-    most: int
-    secs: float
-    max_chars: int
-    is_following: bool
-    examples: list[QueryExample]
-    prefixes: dict[str, str]
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
@@ -97,7 +65,10 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             refusal, status = str(error), error.status
         if form and answer is not None and answer.kind != "boolean":
             return _download(answer, form)
-        view = QueryView(
+        return context.renderer.respond(
+            request,
+            "query.html",
+            code=status,
             query=query,
             answer=answer,
             refusal=refusal,
@@ -110,7 +81,6 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             examples=await _examples(context),
             prefixes=PREFIXES,
         )
-        return context.renderer.respond(request, "query.html", view, status=status)
 
     async def stored(_request: web.Request) -> web.Response:
         size = await asyncio.to_thread(log_bytes, access.root / "quads")

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import hashlib
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -18,7 +17,7 @@ from rdfcrawl.analysis.verifications import VerifiedSource, iter_verified
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import is_foreign
-from rdfcrawl.monitor.page.report_service import KeptReport, ReportService, checked_site
+from rdfcrawl.monitor.page.report_service import ReportService, checked_site
 
 # The report has one style and no script; isolated as if from another site.
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -28,33 +27,6 @@ _POLICY: Final = (
 )
 
 _MOST_VERIFIED: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportView:
-    """The last report, and the one in progress.
-
-    Attributes:
-        site: of the report; empty: all.
-        report: the last one; None: there is none.
-        age_secs: of the last one.
-        making: site of the report in progress, empty for all; None: there is none.
-        making_secs: its duration so far.
-        refusal: why the last one could not be made.
-        damages: of the logs.
-        verified: the last results of `scrapy verify`, by source.
-        n_verified: their number, with those beyond the limit.
-    """
-
-    site: str
-    report: KeptReport | None
-    age_secs: float | None
-    making: str | None
-    making_secs: float
-    refusal: str
-    damages: list[str]
-    verified: list[VerifiedSource]
-    n_verified: int
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
@@ -69,8 +41,10 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             return _begin(request, site)
         report = await asyncio.to_thread(service.kept, site)
         verified = await asyncio.to_thread(_verified, access.root, site)
-        age_secs = time.time() - report.made_ms / 1000 if report else None
-        view = ReportView(
+        age_secs = time.time() - report["made_ms"] / 1000 if report else None
+        return context.renderer.respond(
+            request,
+            "report.html",
             site=site,
             report=report,
             age_secs=age_secs and max(0.0, round(age_secs, 1)),
@@ -81,7 +55,6 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             verified=verified[:_MOST_VERIFIED],
             n_verified=len(verified),
         )
-        return context.renderer.respond(request, "report.html", view)
 
     def _begin(request: web.Request, site: str) -> web.Response:
         if is_foreign(request):

@@ -44,40 +44,6 @@ class ShownValue:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherCrawl:
-    """Another crawl.
-
-    Attributes:
-        name: of the crawl.
-        place: `folder` or `Redis`.
-        command: that serves its page.
-    """
-
-    name: str
-    place: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsView:
-    """How the crawl was started.
-
-    Attributes:
-        crawl: its name.
-        arguments: of its spiders; None: the frontier is unavailable.
-        settings: that differ from the defaults; None: they are not known here.
-        others: crawls in the same folder or Redis.
-        why_away: why the frontier is unavailable; empty if it is not.
-    """
-
-    crawl: str
-    arguments: list[ShownValue] | None
-    settings: list[ShownValue] | None
-    others: list[OtherCrawl]
-    why_away: str
-
-
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
@@ -89,17 +55,20 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         in_redis = await access.read(_crawls_in_redis) or []
         names = dict.fromkeys(in_redis, "Redis") | dict.fromkeys(in_folder, "folder")
         names.pop(access.name, None)
-        view = SettingsView(
+        command = f"{program()} page -s CRAWL_ID="
+        others = [
+            {"name": name, "place": place, "command": f"{command}{name}"}
+            for name, place in sorted(names.items())[:_MOST_CRAWLS]
+        ]
+        return context.renderer.respond(
+            request,
+            "settings.html",
             crawl=access.name,
             arguments=arguments,
             settings=None if kept is None else _listed(kept),
-            others=[
-                OtherCrawl(name, place, f"{program()} page -s CRAWL_ID={name}")
-                for name, place in sorted(names.items())[:_MOST_CRAWLS]
-            ],
+            others=others,
             why_away=access.why_away,
         )
-        return context.renderer.respond(request, "settings.html", view)
 
     return [web.get("/settings", show)]
 

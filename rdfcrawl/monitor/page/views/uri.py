@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -12,49 +11,17 @@ from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.uri_reading import UriReader
 
 _MOST_CONCURRENT: Final = 2  # searches of the logs
+# The documents that were fetched last.
 _RECENT: Final = (
     "SELECT ended_ms, uri, status, http_status, n_statements, reason"
     " FROM recent_fetches ORDER BY ended_ms DESC LIMIT 20"
 )
+# The last documents with each fault.
 _EXAMPLES: Final = (
     "SELECT reason, ended_ms, uri FROM (SELECT *, ROW_NUMBER() OVER"
     " (PARTITION BY reason ORDER BY ended_ms DESC) AS n FROM fault_example)"
     " WHERE n <= 3 ORDER BY reason, ended_ms DESC LIMIT 300"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RecentFetch:
-    """A document that was fetched lately."""
-
-    ended_ms: int
-    uri: str
-    status: str
-    http_status: int
-    n_statements: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FaultyUri:
-    """A document that had a fault."""
-
-    reason: str
-    ended_ms: int
-    uri: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UriStartView:
-    """Start of a search for a URI.
-
-    Attributes:
-        recent: documents that were fetched last.
-        examples: the last documents with each fault.
-    """
-
-    recent: tuple[RecentFetch, ...]
-    examples: tuple[FaultyUri, ...]
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
@@ -65,20 +32,19 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
         if not text:
-            recent = await context.access.indexed(_RECENT)
-            examples = await context.access.indexed(_EXAMPLES)
-            view = UriStartView(
-                recent=tuple(RecentFetch(*row) for row in recent),
-                examples=tuple(FaultyUri(*row) for row in examples),
+            return context.renderer.respond(
+                request,
+                "uri_start.html",
+                recent=await context.access.listed(_RECENT),
+                examples=await context.access.listed(_EXAMPLES),
             )
-            return context.renderer.respond(request, "uri_start.html", view)
         async with turns:
             found = await reader.read(
                 text,
                 version=request.query.get("version", ""),
                 former=request.query.get("former", ""),
             )
-        return context.renderer.respond(request, "uri.html", found)
+        return context.renderer.respond(request, "uri.html", **found)
 
     async def statements(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
