@@ -58,7 +58,7 @@ _NO_DATATYPE: Final = (
     rb"(?!<http://www\.w3\.org/(?:2001/XMLSchema#string"
     rb"|1999/02/22-rdf-syntax-ns#(?:dirLang|lang)String)>)"
 )
-# Language tags are in lower case.
+# Language tags are in lower case; see `_with_lower_tags`.
 _LITERAL: Final = (
     rb"%s(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+"
     rb"|\^\^(?:%s%s|<%s>(?= \.\n)))?+"
@@ -78,6 +78,12 @@ _NAMED = re.compile(rb"(?:%s%s %s%s)*+" % (_RESOURCE, _REST, _RESOURCE, _END))
 # end of the object: an IRI contains no quotation mark.
 _TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
 _PLAIN: Final = b'" .\n'
+# A tag with an upper-case letter, like `"@pt-BR`, of a literal at the end of a line,
+# as no quotation mark follows.
+_lower_tags = re.compile(
+    rb'"@(?=[a-z-]*+[A-Z])[A-Za-z]{2,3}(?:-[A-Za-z]{4})?+(?:-[A-Za-z]{2})?+'
+    rb'(?= (?:[<_][^ "\n]*+ )?+\.\n)'
+).subn
 
 
 class GraphUse(Enum):
@@ -106,8 +112,13 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
     `block` has complete lines in valid UTF-8: N-Quads if `has_graphs`, else N-Triples.
     """
     at = begin = n_misses = 0  # lines from `begin` do not match
+    text, is_lower = block, False
     while at < len(block):
-        end, graphs = _end_of_run(block, at, has_graphs=has_graphs)
+        end, graphs = _end_of_run(text, at, has_graphs=has_graphs)
+        if end < len(block) and not is_lower:
+            is_lower, text = True, _with_lower_tags(block)
+            if text is not block:
+                continue
         if end == at:
             n_misses += 1
             at = block.find(b"\n", at) + 1
@@ -116,7 +127,7 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
             continue
         if begin < at:
             yield CanonicalRun(block[begin:at], is_canonical=False, begin=begin)
-        lines = _without_strings(block[at:end])
+        lines = _without_strings(text[at:end])
         yield CanonicalRun(lines, is_canonical=True, begin=at, graphs=graphs)
         at = begin = end
     if begin < len(block):
@@ -145,8 +156,13 @@ def _end_of_match(pattern: re.Pattern[bytes], block: bytes, at: int) -> int:
 
 def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
     """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
-    found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
-    return None if found is None else _without_strings(block)
+    is_canonical = (_QUADS if has_graphs else _TRIPLES).fullmatch
+    if is_canonical(block):
+        return _without_strings(block)
+    lowered = _with_lower_tags(block)
+    if lowered is block or not is_canonical(lowered):
+        return None
+    return _without_strings(lowered)
 
 
 def canonical_lines(
@@ -175,6 +191,12 @@ def canonical_lines(
         return None
     lines = canonical(data, has_graphs=True)
     return None if lines is None else (lines, True)
+
+
+def _with_lower_tags(lines: bytes) -> bytes:
+    """Return lines with language tags in lower case; the same object if all were."""
+    lowered, n_tags = _lower_tags(lambda found: found[0].lower(), lines)
+    return lowered if n_tags else lines
 
 
 def _without_strings(lines: bytes) -> bytes:

@@ -80,6 +80,7 @@ PIECES = st.one_of(
             *("<", ">", "^", "`", "{", "|", "[", "_:", "_:b", " .", ".", "@en", "^^"),
             *("\\t", "\\n", "\\u0041", "\\u0000", "\\U0001F600", '\\"', "\\\\", "\\'"),
             *("\0", "\x1f", "\x7f", "\r", "\n", "<<(", ")>>", "(", "·", "-", "ÿ", "Ā"),
+            *('"@EN', '\\"@EN', '\\"@en-US <a:> .', '\\\\"@DE _:b'),
         ]
     ),
     st.text(max_size=3),
@@ -100,6 +101,7 @@ TAGS = st.one_of(
         [
             *("en", "en-US", "en-us", "zh-hans", "zh-hans-cn", "de-1996", "x-a", "e"),
             *("ast", "abcd", "en-a", "en--ltr", "EN", "en-", "i-klingon", "eng-abcde"),
+            *("pt-BR", "zh-Hant-TW", "De-ch", "EN-GB-oed", "aBc-Latn"),
         ]
     ),
     st.text("abAB1-_ é", max_size=6),

@@ -40,15 +40,20 @@ _SCHEMES: Final = rb"https?|ftps?"
 # length. Written out: `re` is slower with a repetition of groups.
 _RUN_LINES: Final = 6
 find_triple_terms = re.compile(rb"\n%s <[^>\n]*+> <<\( ([^\n]*+)" % TERM).findall
-# Beginnings of predicates (and classes) whose statements can describe data elsewhere.
-# A reader of further predicates must add them here. Common prefixes are factored out.
-_DESCRIBING: Final = (
-    rb"http(?:://(?:www\.w3\.org/(?:ns/%s)|rdfs\.org/ns/void#|schema\.org/"
-    rb"|purl\.org/dc/terms/(?:format|conformsTo)>)|s://(?:w3id|schema)\.org/)"
+# Beginnings of predicates and classes whose statements can describe data elsewhere.
+# A reader of further ones must add them here. Common prefixes are factored out.
+_OF_SCHEMA: Final = rb"schema\.org/(?:distribution|contentUrl|encodingFormat)>"
+_DESCRIBES: Final = (
+    rb"http(?:://(?:www\.w3\.org/(?:ns/|1999/02/22-rdf-syntax-ns#type> <http"
+    rb"(?:://www\.w3\.org/ns/|s://w3id\.org/))|rdfs\.org/ns/void#|%s"
+    rb"|purl\.org/dc/terms/(?:format|conformsTo)>)|s://(?:w3id\.org/|%s))"
+    % (_OF_SCHEMA, _OF_SCHEMA)
 )
-_DESCRIBES: Final = _DESCRIBING % (
-    b"|1999/02/22-rdf-syntax-ns#type> <" + _DESCRIBING.replace(b"%s", b"")
-)
+# Found in any document with one of these, except predicates of Dublin Core. The common
+# prefix makes this search three times as fast as separate ones.
+find_describing = re.compile(
+    rb"://(?:www\.w3\.org/ns/|rdfs\.org/ns/void#|w3id\.org/|%s)" % _OF_SCHEMA
+).search
 _MARK: Final = b"<"  # stands for a match that is not an IRI
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
