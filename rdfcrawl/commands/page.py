@@ -65,6 +65,7 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     with needed_by_operator("page", "page"):
         from rdfcrawl.monitor.page.application import PageServer
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+    from rdfcrawl.monitor.page.known_crawls import crawls_in_folder
     from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
     options = PageOptions.checked(
@@ -76,16 +77,17 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     )
     stopped = stop_event()
     given = settings.get(SOCKET)
-    access = CrawlAccess.of(settings, is_awaited=given is not None)
+    main = None
+    if settings.get("CRAWL_ID") or len(crawls_in_folder(settings)) < 2:
+        main = CrawlAccess.of(settings, is_awaited=given is not None)
     bound = socket.socket(fileno=int(given)) if given else page_socket(options)
-    await access.open()
-    server = PageServer(access, options)
+    server = PageServer(settings, main, options)
     try:
         await server.serve(bound)
         if not given:  # the command that passed the socket has printed the URL
-            sys.stdout.write(f"crawl {access.name}: {url_of(bound, options)}\n")
+            about = f"crawl {main.name}" if main else "crawls"
+            sys.stdout.write(f"{about}: {url_of(bound, options)}\n")
             sys.stdout.flush()
         await stopped.wait()
     finally:
         await server.close()
-        await access.close()

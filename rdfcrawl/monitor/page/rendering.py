@@ -26,16 +26,23 @@ VIEWS: Final = {
 }
 
 
+VIEW: Final = web.RequestKey("view", str)
+"""The path of a view below the page of its crawl, in its request."""
+
+
 class PageRenderer:
     """Renders values by templates, which escape all text.
 
     Args:
-        options: with the prefix of all paths.
-        name: of the crawl.
+        options: with the prefix of the paths of the crawl.
+        name: of the crawl; empty: of none.
         form_token: of forms.
+        top: prefix of the paths of no crawl.
     """
 
-    def __init__(self, options: PageOptions, name: str, form_token: FormToken) -> None:
+    def __init__(
+        self, options: PageOptions, name: str, form_token: FormToken, *, top: str
+    ) -> None:
         self._options = options
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("rdfcrawl.monitor.page"),
@@ -50,6 +57,7 @@ class PageRenderer:
         }
         self._templates.globals |= {
             "at": self.at,
+            "top": top,
             "views": VIEWS,
             "crawl_name": name,
             "has_control": options.has_control,
@@ -57,7 +65,7 @@ class PageRenderer:
         }
 
     def at(self, path: str) -> str:
-        """Return a path of the page as visitors see it."""
+        """Return a path of the page of the crawl as visitors see it."""
         return self._options.prefix + path
 
     def respond(
@@ -75,7 +83,7 @@ class PageRenderer:
             return web.Response(
                 text=as_json(values), content_type="application/json", status=code
             )
-        path = request.path.removeprefix(self._options.prefix) or "/"
+        path = request.get(VIEW, "")
         text = self.text(template, values, path=path)
         return web.Response(text=text, content_type="text/html", status=code)
 
@@ -85,7 +93,7 @@ class PageRenderer:
         Args:
             template: see `respond`.
             values: likewise.
-            path: of the request, without prefix.
+            path: of the view, without prefix.
         """
         return self._templates.get_template(template).render(it=values, path=path)
 

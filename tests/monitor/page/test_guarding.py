@@ -171,7 +171,7 @@ async def test_no_script_of_others_runs() -> None:
 
 def test_markup_in_values_is_text() -> None:
     """If a value has markup, then a template shows its characters."""
-    renderer = PageRenderer(PageOptions(), "<i>crawl</i>", FORM)
+    renderer = PageRenderer(PageOptions(), "<i>crawl</i>", FORM, top="")
     values = {"error": "<script>alert(1)</script>\"'", "back": "/hosts"}
     text = renderer.text("control.html", values, path="/control")
     assert "<script>alert" not in text

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def url(commands: Commands, loopback: Loopback) -> str:
-    """Return the URL of the page of one of two crawls in a folder."""
+    """Return the URL of the page of a crawl."""
     server = loopback({"/a": loopback.response(b"<> <urn:x:p> <b.xyz> .")})
     folder = commands.folder()
-    commands.crawl([server.url("/a")], folder=folder, CRAWL_ID="second")
     result = commands.crawl(
         [server.url("/a")],
         folder=folder,
@@ -56,16 +55,6 @@ def test_explanations_know_the_settings_of_the_crawl(url: str) -> None:
     asked = {"u": "http://a.example/b.xyz", "format": "json"}
     explanation = get(f"{url}/uri", asked).json["explanation"]
     assert "ignored_extension" in str(explanation)
-
-
-def test_other_crawls_have_their_command(url: str) -> None:
-    """If a folder has several crawls, then the page has the commands for the others."""
-    (other,) = view(url)["others"]
-    assert other == {
-        "name": "second",
-        "place": "folder",
-        "command": "scrapy page -s CRAWL_ID=second",
-    }
 
 
 @pytest.mark.in_turn(2)

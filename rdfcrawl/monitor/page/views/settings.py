@@ -1,19 +1,17 @@
-"""Settings: arguments and settings of the crawl, and the other crawls of its folder."""
+"""Settings: arguments and settings of the crawl."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
-from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import hide_logins
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.monitor.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.texts import shown_text
 from rdfcrawl.stores.crawl_settings import (
@@ -24,8 +22,6 @@ from rdfcrawl.stores.crawl_settings import (
 )
 
 _MAX_CHARS: Final = 500  # of a value
-_MOST_CRAWLS: Final = 100
-_MOST_KEYS: Final = 100_000  # of a Redis whose crawls are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +47,12 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         arguments = await access.read(_read_arguments)
         kept = await asyncio.to_thread(read_settings, access.root)
-        in_folder = await asyncio.to_thread(_crawls_beside, access.root)
-        in_redis = await access.read(_crawls_in_redis) or []
-        names = dict.fromkeys(in_redis, "Redis") | dict.fromkeys(in_folder, "folder")
-        names.pop(access.name, None)
-        command = f"{program()} page -s CRAWL_ID="
-        others = [
-            {"name": name, "place": place, "command": f"{command}{name}"}
-            for name, place in sorted(names.items())[:_MOST_CRAWLS]
-        ]
         return context.renderer.respond(
             request,
             "settings.html",
             crawl=access.name,
             arguments=arguments,
             settings=None if kept is None else _listed(kept),
-            others=others,
             why_away=access.why_away,
         )
 
@@ -98,15 +84,3 @@ def _listed(kept: list[KeptSetting]) -> list[ShownValue]:
 def _text(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return shown_text(text, _MAX_CHARS)
-
-
-def _crawls_beside(root: Path) -> list[str]:
-    found = (path.parent.name for path in root.parent.glob("*/quads"))
-    return sorted(name for name in found if not name.startswith("before-"))
-
-
-async def _crawls_in_redis(crawl: OperatedCrawl) -> list[str]:
-    """Return the crawls in the Redis of a crawl; none if that has very many keys."""
-    if crawl.options.redis_url is None or await crawl.redis.dbsize() > _MOST_KEYS:
-        return []
-    return await crawls_in(crawl.redis)
