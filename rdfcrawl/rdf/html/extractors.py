@@ -40,7 +40,7 @@ class Extractor(StrEnum):
 
 
 # Recursive or slow: only in a bounded process.
-SLOW = frozenset({Extractor.MICROFORMATS, Extractor.RULES})
+SLOW = frozenset({Extractor.RULES})
 
 
 class CustomExtractor(NamedTuple):

@@ -51,7 +51,6 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.MICRODATA: ("rdfcrawl.rdf.html.microdata", "extract_microdata"),
     Extractor.OPEN_GRAPH: ("rdfcrawl.rdf.html.meta", "extract_open_graph"),
     Extractor.DUBLIN_CORE: ("rdfcrawl.rdf.html.meta", "extract_dublin_core"),
-    Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
 }
 _UNDERSCORED = re.compile(rb"lang=(?<=[\s:]lang=)[\"']?[a-z]{2,3}_[a-z]")
 _MAX_HELD_BYTES: Final = 16 * 2**20
@@ -288,6 +287,11 @@ class PageReading:
 
                 is_bounded = self._environment.is_bounded
                 lines = extract_rdfa(page, log, is_bounded=is_bounded)
+            case Extractor.MICROFORMATS:
+                from rdfcrawl.rdf.html.microformats import extract_microformats
+
+                is_bounded = self._environment.is_bounded
+                lines = extract_microformats(page, log, is_bounded=is_bounded)
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 

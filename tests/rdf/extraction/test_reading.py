@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import Extractor
+from rdfcrawl.rdf.html.microformats import gathering
 from rdfcrawl.rdf.parse import parse
 
 JOB = ReadingJob(
@@ -28,11 +30,19 @@ PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
 <a rel="alternate" type="text/turtle" href="/data">d</a></body></html>"""
 
 
+@pytest.fixture
+def has_slow_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have any microformats exceed the limit of a process without bounds."""
+    few = replace(gathering.INLINE, work=0)
+    monkeypatch.setattr("rdfcrawl.rdf.html.microformats.writing.INLINE", few)
+
+
 def statements(*chunks: bytes) -> list[bytes]:
     """Return the lines, sorted, with all blank nodes alike."""
     return sorted(re.sub(rb"_:\S+", b"_:x", b"".join(chunks)).splitlines())
 
 
+@pytest.mark.usefixtures("has_slow_items")
 @pytest.mark.parametrize("end", [b"e", b"\xe9"], ids=["good", "bad-charset"])
 def test_two_parts_are_the_whole(end: bytes) -> None:
     """If slow extractors read a page later, then the result equals one reading."""
@@ -53,6 +63,7 @@ def test_two_parts_are_the_whole(end: bytes) -> None:
     assert len(whole.outcome.faults) == (end != b"e")
 
 
+@pytest.mark.usefixtures("has_slow_items")
 def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
     """If a literal has bytes that mean nothing, then no reading of the page has it."""
     page = PAGE % (b"\xe9", b"\xe9")
@@ -63,6 +74,7 @@ def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
     assert b"caf" not in b"".join(second)
 
 
+@pytest.mark.usefixtures("has_slow_items")
 def test_second_part_has_the_limit_that_is_left() -> None:
     """If the number of statements is limited, then both parts share the limit."""
     job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=10))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.rdf.html.microformats.gathering import item_types
+from rdfcrawl.rdf.html.microformats.gathering import BOUNDED, item_types
 from rdfcrawl.rdf.html.microformats.writing import time_term
 from tests.support.microformat_lines import lines, short, values
 from tests.support.pages import read_page
@@ -215,7 +216,8 @@ def test_markup_has_absolute_urls() -> None:
 
 def test_markup_within_markup_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """If markup repeats itself in itself, then the excess is named, not kept."""
-    monkeypatch.setattr("rdfcrawl.rdf.html.microformats.gathering.MAX_CHARS", 3000)
+    few = replace(BOUNDED, chars=3000)
+    monkeypatch.setattr("rdfcrawl.rdf.html.microformats.writing.BOUNDED", few)
     log = FaultLog()
     html = '<div class="h-entry">' + '<div class="e-content">' * 20 + "x" * 200
     found = [line for line in lines(html, log) if "schema:text" in line]

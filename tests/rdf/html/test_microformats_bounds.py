@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.rdf.html.microformats import extract_microformats
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
+from rdfcrawl.rdf.html.microformats import extract_microformats, gathering
 from rdfcrawl.rdf.html.microformats.gathering import MAX_DEPTH, item_types
 from rdfcrawl.rdf.html.page import ParsedPage
 from tests.support.examples import examples
@@ -68,8 +68,27 @@ def test_many_pieces_of_text_are_bounded() -> None:
     assert log.count(Reason.TOO_LARGE)
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<div class="p-aa p-bb p-cc p-dd h-card">' * 20,
+        f'<div class="h-card">{"<div>" * (MAX_DEPTH + 5)}',
+        f'<p class="h-card"><b class="p-name">{" <br>" * 9000}</b></p>',
+        '<p class="vcard"><b class="fn">a</b></p>' * 1000,
+    ],
+)
+def test_process_without_bounds_reads_no_slow_page(html: str) -> None:
+    """If a page may take long, then a process without bounds leaves it to a child."""
+    page = ParsedPage(html.encode(), url=URL)
+    with pytest.raises(NeedsSandbox):
+        list(extract_microformats(page, FaultLog(), is_bounded=False))
+
+
 CLASSES = [*item_types(), "vcard", "adr", "geo", "vevent", "hreview", "hentry", "fn"]
 CLASSES += ["p-name", "u-url", "dt-start", "e-content", "p-author", "item", "value"]
+
+
+CLASSES += ["entry-title", "entry-content", "published", "author", "updated", "url"]
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -83,17 +102,18 @@ CLASSES += ["p-name", "u-url", "dt-start", "e-content", "p-author", "item", "val
         max_size=25,
     )
 )
-def test_any_markup_gives_statements_or_faults(
+def test_any_markup_gives_statements_as_on_trees_of_the_library(
     tags: list[tuple[str, list[str], str]],
 ) -> None:
-    """If any markup is read, then all that comes out is well-formed."""
+    """If any markup is read, then our elements give mf2py's result for its own."""
     html = "".join(
-        f'<{name} class="{" ".join(classes)}" title="{text}" href="{text}"'
+        f'<{name} class="{" ".join(classes)}" title="{text}" href="{text}" rel="tag"'
         f' lang="{text}" id="{text}">{text}'
         for name, classes, text in tags
     )
-    log = FaultLog()
     page = ParsedPage(html.encode("utf-8", "replace"), url=URL, charset="utf-8")
-    for line in extract_microformats(page, log):
-        assert line.endswith(" .\n")
-        assert line.count("\n") == 1
+    found = [*extract_microformats(page, FaultLog())]
+    assert all(line.endswith(" .\n") and line.count("\n") == 1 for line in found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gathering, "_ELEMENTS", {})
+        assert [*extract_microformats(page, FaultLog())] == found

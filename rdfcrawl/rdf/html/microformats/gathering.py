@@ -1,30 +1,34 @@
 """Find the items of a page and build a tree for mf2py of each.
 
 mf2py reads trees of BeautifulSoup. Only items become such trees: converting the full
-page costs ten times as much as everything else. Expensive items are left out: mf2py
-reads an element once for each enclosing property, and copies the elements of
-microformats 1.
+page costs ten times as much as everything else. Expensive items are left out, or read
+in a bounded process: mf2py reads an element once for each enclosing property, and
+copies the elements of microformats 1.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from bs4 import BeautifulSoup
+from bs4.element import PageElement, Tag
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.data import read_table
+from rdfcrawl.rdf.html.page import walk_node
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.terms import language_tag
 
 if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
     from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.page import Attributes
 
@@ -118,14 +122,38 @@ STYLES: Final = frozenset(
 )
 UNKNOWN_LANGUAGE: Final = "und"  # of an item nested in one with a known language
 MAX_DEPTH: Final = 120  # of elements in an item: mf2py recurses
-MAX_WORK: Final = 500_000  # elements that mf2py reads, some microseconds each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemLimits:
+    """Limits of the items of one page.
+
+    Attributes:
+        work: elements that mf2py reads, some microseconds each.
+        chars: copied by mf2py.
+        joined: bytes: mf2py joins texts piece by piece.
+        is_bounded: of the process; else, a page beyond the limits needs such a one.
+    """
+
+    work: int
+    chars: int
+    joined: int
+    is_bounded: bool
+
+
+BOUNDED: Final = ItemLimits(
+    work=500_000, chars=32 * 2**20, joined=10**10, is_bounded=True
+)
+# In a process without bounds: this takes less than 0.3 s.
+INLINE: Final = ItemLimits(
+    work=12_000, chars=2 * 2**20, joined=2 * 10**8, is_bounded=False
+)
 _ROOT_COST: Final = 20
 _PROPERTY_COST: Final = 3
-MAX_CHARS: Final = 32 * 2**20  # copied by mf2py
-MAX_JOINED: Final = 10**10  # bytes: mf2py joins texts piece by piece
 MARKUP: Final = " markup"  # cannot collide: attributes of HTML contain no space
 
 _ROOTS: Final = CLASSIC | item_types().keys()
+_SELECTOR: Final = ",".join(f".{name}" for name in sorted(_ROOTS))
 _NONE: Final[Mapping[str, str]] = {}
 
 # Properties of microformats 1 with values that are markup or times.
@@ -133,6 +161,7 @@ _CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
 _CLASSIC_TIMES: Final = frozenset(
     ("bday", "dtend", "dtreviewed", "dtstart", "duration", "published", "updated")
 )
+_RELATIONS: Final = frozenset(("bookmark", "self", "tag"))  # in rules of mf2py
 _ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 _PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 
@@ -165,21 +194,50 @@ class _Frame:
         self.began: tuple[int, int] | None = None
 
 
+class _ItemElement(Tag):
+    """An element of an item.
+
+    mf2py keeps a copy of each element of microformats 1, once for each of its rules, as
+    the original markup of `e-*` properties. `ContentRecorder` has that markup.
+    """
+
+    @property
+    def original(self) -> _ItemElement:
+        """The element itself; its text is that of the original."""
+        return self
+
+
+_ELEMENTS: Final[dict[type[PageElement], type[PageElement]]] = {Tag: _ItemElement}
+
+
 class ItemGatherer:
     """Handler that builds a tree of each outermost item of a page.
 
     `authored` has the original markup of `e-*` properties.
     """
 
-    def __init__(self, language: str, base: str, log: FaultLog) -> None:
+    def __init__(
+        self, language: str, base: str, log: FaultLog, limits: ItemLimits = BOUNDED
+    ) -> None:
         self.items: list[BeautifulSoup] = []
-        self.authored = ContentRecorder(base, MAX_CHARS)
-        self._log = log
-        self._frames = [_Frame("", None)]
-        self._frames[0].language = language_tag(language)
+        self.authored = ContentRecorder(base, limits.chars)
+        self._log, self._limits = log, limits
+        self._page_language = language_tag(language)
+        self._frames: list[_Frame] = []
         self._soup: BeautifulSoup | None = None
         self._n_depth = self._n_muted = 0
         self._n_work = self._n_chars = self._n_pieces = self._n_joined = 0
+
+    def gather(self, tree: LexborHTMLParser) -> None:
+        """Build the trees of all items of a page.
+
+        Raises:
+            NeedsSandbox: the items exceed the limits of a process without bounds.
+        """
+        for root, language in _outermost(tree, self._page_language):
+            self._frames = [_Frame("", None)]
+            self._frames[0].language = language
+            walk_node(root, self)
 
     def start(self, name: str, attributes: Attributes) -> None:
         """Handle the start of an element."""
@@ -191,10 +249,7 @@ class ItemGatherer:
         if self._n_muted:
             self._n_muted += 1
             return
-        classes = (attributes.get("class") or "").split()
-        if self._soup is None and _ROOTS.isdisjoint(classes):
-            return
-        classes = self._weigh(frame, classes)
+        classes = self._weigh(frame, (attributes.get("class") or "").split())
         if self._is_refused(frame):
             self._n_muted = 1
             return
@@ -204,7 +259,7 @@ class ItemGatherer:
         """Handle the end of the innermost element."""
         frame = self._frames.pop()
         if frame.markup is not None and not self.authored.end(frame.markup):
-            self._log.note(Reason.TOO_LARGE, "markup within markup of a microformat")
+            self._refuse(Reason.TOO_LARGE, "markup within markup of a microformat")
         self.authored.stop(frame.name)
         if self._n_muted:
             self._n_muted -= 1
@@ -245,17 +300,17 @@ class ItemGatherer:
         known += [frame.classic[each] for each in classes if each in frame.classic]
         n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
         is_modern = any(map(_ROOT.fullmatch, known))
-        frame.is_root = is_modern or not CLASSIC.isdisjoint(classes)
+        n_classic = 0 if is_modern else len(CLASSIC.intersection(classes))
+        frame.is_root = is_modern or n_classic > 0
         frame.is_property = n_properties > 0
         frame.is_dated = any(each.startswith("dt-") for each in known)
         frame.is_dated |= not _CLASSIC_TIMES.isdisjoint(classes)
         if any(each.startswith("e-") or each in _CLASSIC_MARKUP for each in known):
             frame.markup = self.authored.begin()
         if frame.is_root:
-            is_classic = not is_modern
-            frame.weight = max(1, frame.weight) * max(1, n_properties) + is_classic
+            frame.weight = max(1, frame.weight) * max(1, n_properties) + n_classic
             frame.classic = _NONE
-            for each in classes if is_classic else ():
+            for each in classes if n_classic else ():
                 frame.classic = {**frame.classic, **classic_roots().get(each, _NONE)}
         elif n_properties:
             frame.weight += 1
@@ -266,23 +321,32 @@ class ItemGatherer:
         if frame.name == "base":  # mf2py would use it as the page's
             return True
         if self._n_depth >= MAX_DEPTH:
-            self._log.note(Reason.TOO_DEEP, "elements in a microformat")
+            self._refuse(Reason.TOO_DEEP, "elements in a microformat")
             return True
         cost = _ROOT_COST if frame.is_root else 1 + _PROPERTY_COST * frame.is_property
         self._n_work += cost * frame.weight
-        if self._n_work > MAX_WORK or self._n_chars > MAX_CHARS:
-            self._log.note(Reason.TOO_LARGE, "microformats within one another")
+        limits = self._limits
+        if self._n_work > limits.work or self._n_chars > limits.chars:
+            self._refuse(Reason.TOO_LARGE, "microformats within one another")
             return True
         return False
+
+    def _refuse(self, reason: Reason, detail: str) -> None:
+        """Note that something is left out, or have the page read elsewhere."""
+        if not self._limits.is_bounded:
+            raise NeedsSandbox(detail)
+        self._log.note(reason, detail)
 
     def _feed(self, frame: _Frame, attributes: Attributes, classes: list[str]) -> None:
         """Put an element into the tree of its item."""
         if self._soup is None:
-            self._soup = BeautifulSoup("", "html.parser")
+            self._soup = BeautifulSoup("", "html.parser", element_classes=_ELEMENTS)
         if frame.is_root or frame.is_property:
             frame.began = self._n_pieces, self._n_chars
         own = {key: value or "" for key, value in attributes.items()}
         name = frame.name
+        if "rel" in own:  # mf2py compares each with all others
+            own["rel"] = " ".join(_RELATIONS.intersection(own["rel"].split()))
         if "class" in own:
             if "value-title" in classes and self._frames[-2].is_dated:
                 # mf2py reads the title of the wrong element for times.
@@ -304,12 +368,41 @@ class ItemGatherer:
         soup, self._soup = self._soup, None
         if soup is None:
             return
-        if self._n_joined > MAX_JOINED:
-            self._log.note(Reason.TOO_LARGE, "text of a microformat in many pieces")
+        if self._n_joined > self._limits.joined:
+            self._refuse(Reason.TOO_LARGE, "text of a microformat in many pieces")
             self._n_joined = 0
             return
         soup.endData()
         self.items.append(soup)
+
+
+def _outermost(
+    tree: LexborHTMLParser, page_language: str
+) -> Iterator[tuple[LexborNode, str]]:
+    """Yield the roots of a page that are in no other one, and the language around each.
+
+    They come in document order.
+    """
+    # By `mem_id`: the language of an element, or None if it is an item or in one.
+    known: dict[int, str | None] = {}
+    for root in tree.css(_SELECTOR):  # an element once per matching class
+        above: list[LexborNode] = []
+        at: LexborNode | None = root
+        while at is not None and at.mem_id not in known:
+            above.append(at)
+            at = at.parent
+        around = language = page_language if at is None else known[at.mem_id]
+        for node in reversed(above):
+            around = language
+            attributes = node.attributes if node.is_element_node else {}
+            if language is not None and "lang" in attributes:
+                language = language_tag(attributes["lang"] or "")
+            known[node.mem_id] = language
+        # Selectors of a page in quirks mode ignore the case of classes.
+        classes = (root.attributes.get("class") or "").split()
+        if above and around is not None and not _ROOTS.isdisjoint(classes):
+            known[root.mem_id] = None
+            yield root, around
 
 
 def _is_style(name: str) -> bool:

@@ -13,13 +13,14 @@ from rdfcrawl.core.errors import FaultLog, fault_of_exception
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.microformats.gathering import (
+    BOUNDED,
+    INLINE,
     MARKUP,
     UNKNOWN_LANGUAGE,
     ItemGatherer,
     ValueKind,
     item_types,
 )
-from rdfcrawl.rdf.html.page import walk
 from rdfcrawl.rdf.html.rdfa.elements import time_datatype
 from rdfcrawl.rdf.iris import escape_url, is_iri, is_web_url
 from rdfcrawl.rdf.terms import language_tag, statement
@@ -32,19 +33,24 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.html.page import ParsedPage
 
 
-def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
+def extract_microformats(
+    page: ParsedPage, log: FaultLog, *, is_bounded: bool = True
+) -> Iterator[str]:
     """Yield the statements of a page's microformats as lines of N-Quads.
 
     `docs/reference/microformats.md` lists them. `log` takes `TOO_DEEP` and `TOO_LARGE`
-    for items that would take too long, and `PARSE_CRASH` if mf2py fails.
+    for items that would take too long, and `PARSE_CRASH` if mf2py fails. `is_bounded`
+    is that of the process.
 
     Raises:
+        NeedsSandbox: the page may take long, and the process is not bounded.
         SourceFault: see `ParsedPage.tree`.
 
     Source: the microformats2 parsing specification, with its rules for classic ones.
     """
-    gatherer = ItemGatherer(page.default_language, page.base, log)
-    walk(page.tree, gatherer)
+    limits = BOUNDED if is_bounded else INLINE
+    gatherer = ItemGatherer(page.default_language, page.base, log, limits)
+    gatherer.gather(page.tree)
     writer = MicroformatWriter(page.url.partition("#")[0], gatherer.authored)
     for soup in gatherer.items:
         try:
