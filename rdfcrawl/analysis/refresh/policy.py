@@ -178,6 +178,7 @@ def _overdue(
 _GONE = 410  # RFC 9110 15.5.11: "likely to be permanent"
 _NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
 _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
+_OWED_RUNS = 3  # as for pages of sitemaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +219,15 @@ class FailureRules(OptionsTable):
         if len(missing) + 1 < self.least_tries:
             return None
         return missing[0].started_ms + self.least_ms if missing else 0
+
+    @staticmethod
+    def is_owed(facts: UriFacts) -> bool:
+        """Return whether the next run retries a page, however soon that is.
+
+        It was read before, and has failed in up to three fetches since.
+        """
+        n_failed = len(trailing_failures(facts))
+        return 0 < n_failed <= _OWED_RUNS and n_failed < len(facts.fetches)
 
     def retry_ms(self, facts: UriFacts) -> int:
         """Return the time before which a page is not retried; 0 if there is none."""

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple, Self
 
-from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS
+from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS, WAS_READ
 from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
@@ -150,6 +150,8 @@ def _latest_of(fetch: _ObservedFetch) -> Iterator[tuple[str, str]]:
     activity = fetch.activity
     if fetch.redirect is not None:
         yield "redirect", fetch.redirect
+        if activity.status in _HAS_COPY:
+            yield "readAt", fetch.redirect
     for name, text in (
         ("etag", activity.etag),
         ("foundBy", activity.found_by),
@@ -245,6 +247,7 @@ def _emptied(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
         yield from reading.end()
 
 
+_HAS_COPY: Final = WAS_READ | {"UNCHANGED"}
 _NOT_FETCHED: Final = observe()[2:]
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
 _MAX_TARGETS: Final = 150_000

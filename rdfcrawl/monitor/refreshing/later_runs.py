@@ -196,6 +196,8 @@ class DuePages:
         """Return when a page is due, after counting it if it is not yet."""
         due_ms = last_fetched_ms(facts) + self._run.interval_ms
         delay = self._eligible.delay(record, facts)
+        if self._is_owed(record, facts, delay):
+            due_ms, delay = 0, None
         if is_seed and (delay is None or delay[0] is not NotDue.IMMUTABLE):
             return 0
         if delay is None and due_ms > self._now_ms:
@@ -205,3 +207,13 @@ class DuePages:
         reason, next_ms = delay
         self.not_due.add(NotDue.FORBIDDEN if was_forbidden else reason, next_ms)
         return None
+
+    def _is_owed(
+        self,
+        record: UrlRecord,
+        facts: UriFacts,
+        delay: tuple[NotDue, int | None] | None,
+    ) -> bool:
+        """Return whether a page has failed since it was read, and may work again."""
+        may_work = delay is None or delay[0] is NotDue.FAILED
+        return may_work and self._failures.is_owed(with_refusals(record, facts))

@@ -52,12 +52,11 @@ def refreshing_task(record: UrlRecord, gone_from_ms: int | None) -> RefreshedPag
     """Return the task to fetch a page again."""
     reads = _last_reads(record)
     etag = record.latest["etag"] if record.latest_ms.get("etag") in reads else ""
-    is_elsewhere = record.latest_ms.get("redirect") in reads
     return RefreshedPage(
         etag=_sendable(etag),
         last_modified=_sendable(next(filter(None, reads.values()), "")),
         is_stored=_is_stored(record),
-        read_at=record.latest["redirect"] if is_elsewhere else "",
+        read_at=_read_at(record),
         gone_from_ms=-1 if gone_from_ms is None else gone_from_ms,
     )
 
@@ -97,6 +96,19 @@ def _last_reads(record: UrlRecord) -> dict[int, str]:
             if fetch.http_status != _NOT_MODIFIED:
                 break
     return found
+
+
+def _read_at(record: UrlRecord) -> str:
+    """Return the redirect target where the stored copy was read; empty if none."""
+    for fetch in reversed(record.fetches):
+        if _is_lost(record, fetch):
+            break
+        if fetch.outcome in _HAS_COPY or fetch.outcome == "PARTIAL":
+            if record.latest_ms.get("readAt") == fetch.started_ms:
+                return record.latest["readAt"]
+            if fetch.http_status != _NOT_MODIFIED:
+                break
+    return ""
 
 
 def _sendable(text: str) -> str:

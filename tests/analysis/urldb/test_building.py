@@ -253,6 +253,7 @@ def test_latest_values_changes_and_spelling(tmp_path: Path) -> None:
     assert record.requested_url == odd
     assert record.latest["etag"] == '"4"'
     assert found["http://a.example/y"].latest == {
+        "readAt": "http://a.example/z",
         "redirect": "http://a.example/z",
         "seed": "true",
     }

@@ -108,6 +108,48 @@ def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) ->
     assert not_due(result.stderr)[0].startswith("3 pages: 3 fetched recently")
 
 
+def test_pages_of_links_that_fail_are_requested_by_the_next_run(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page of links fails after it was read, then the next three runs retry it.
+
+    However it fails, its statements stay until then. A page that was never read is not
+    retried so soon. If the target of a redirect has moved meanwhile, then the
+    statements of the former target are deleted.
+    """
+    site = AgingSite(loopback, "127.96.26.1")
+    failures = {
+        "/forbidden": loopback.response(status="403 Forbidden"),
+        "/refused": loopback.response(status="406 Not Acceptable"),
+        "/empty": loopback.response(b"", "text/turtle"),
+        "/page": loopback.response(b"<html><p>Busy</p></html>", "text/html"),
+        "/closed": [None],
+    }
+    pages = {path: site.says(path, "old") for path in failures}
+    moved, dead = site.leads("/moved", site.says("/v1", "old")), site.at("/dead")
+    site.fails("/dead", "403 Forbidden")
+    front = site.tagged("/", links_to(*pages.values(), moved, dead))
+    folder = commands.folder()
+    settings: dict[str, Any] = {"RETRY_TIMES": 0}
+    commands.crawl([front], folder=folder, **settings)
+    site.server.pages |= failures
+    site.leads("/moved", site.fails("/v2", "403 Forbidden"))
+    site.fails("/v1", "410 Gone")
+    failed = commands.crawl([front], folder=folder, REVISIT_SECS=0, **settings)
+    assert said(failed) == dict.fromkeys([*pages.values(), site.at("/v1")], "old")
+    n_asked = len(site.asked())
+    for path in [*failures, "/v3"]:
+        site.says(path, "new")
+    site.leads("/moved", site.at("/v3"))
+    site.fails("/empty", "403 Forbidden")
+    later = [commands.crawl([front], folder=folder, **settings) for _ in range(4)]
+    now = dict.fromkeys([*pages.values(), site.at("/v3")], "new")
+    assert said(later[-1]) == now | {pages["/empty"]: "old"}
+    asked = site.asked()[n_asked:]
+    others = ["/moved", "/v3", "/v1", "/empty", "/empty", *["/"] * 4]
+    assert sorted(asked) == sorted([*failures, *others])
+
+
 @pytest.mark.parametrize("revisits", ["runs", "refresh"])
 def test_seeds_whose_robots_txt_failed_are_requested_again(
     commands: Commands, loopback: Loopback, revisits: str
