@@ -15,7 +15,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.links.policy import has_triple_terms
@@ -95,8 +95,9 @@ class BlankNodes(dict[bytes, bytes]):
 QuadLines = NewType("QuadLines", bytes)
 """Complete lines of N-Quads: at least one, and at most `CHUNK_BYTES` or one line.
 
-Only `quad_chunks` makes chunks. All readers yield them, and all consumers rely on their
-form: an empty block of lines is not a chunk, and not the end of a document.
+Only `quad_chunks` and `joined_chunks` make chunks. All readers yield them, and all
+consumers rely on their form: an empty block of lines is not a chunk, and not the end of
+a document.
 """
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -116,6 +117,35 @@ def quad_chunks(lines: bytes) -> Iterator[QuadLines]:
         begin = cut
     if begin < n_bytes:
         yield QuadLines(lines[begin:] if begin else lines)
+
+
+def joined_chunks(chunks: Iterable[QuadLines]) -> Iterator[QuadLines]:
+    """Yield the chunks of a document in as few chunks as possible.
+
+    Each chunk passes all pipelines, and a page has one for each of its extractors.
+
+    Raises:
+        Exception: from the chunks, after those before it; `NeedsSandbox` without.
+    """
+    held: list[bytes] = []
+    n_bytes = 0
+    raised: Exception | None = None
+    try:
+        for chunk in chunks:
+            if held and n_bytes + len(chunk) > CHUNK_BYTES:
+                yield QuadLines(b"".join(held))
+                held.clear()
+                n_bytes = 0
+            held.append(chunk)
+            n_bytes += len(chunk)
+    except NeedsSandbox:
+        raise
+    except Exception as error:
+        raised = error
+    if held:
+        yield QuadLines(b"".join(held) if len(held) > 1 else held[0])
+    if raised is not None:
+        raise raised
 
 
 # The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph accepts such literals

@@ -32,7 +32,7 @@ from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, Readin
 from rdfcrawl.rdf.extraction.plain import plain_lines
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.html.extractors import SLOW, scan
-from rdfcrawl.rdf.output import QuadLines, QuadOutput, quad_chunks
+from rdfcrawl.rdf.output import QuadLines, QuadOutput, joined_chunks, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, is_blank
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ class DocumentReading:
         else:
             output = self._output(job.graph, job.key)
             chunks = self._document(self._source, self._decision, self._claim, output)
+            if not self._environment.is_bounded:
+                chunks = joined_chunks(chunks)
         if not self._wants_facts:
             yield from chunks
             return

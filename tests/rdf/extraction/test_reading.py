@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import Extractor
 from rdfcrawl.rdf.html.microformats import gathering
+from rdfcrawl.rdf.output import CHUNK_BYTES, QuadLines, joined_chunks
 from rdfcrawl.rdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 JOB = ReadingJob(
     url="http://e.example/page",
@@ -84,6 +89,38 @@ def test_second_part_has_the_limit_that_is_left() -> None:
     second = DocumentReading(page, job.rest(first.outcome), environment=BOUNDED)
     assert 0 < n_first < 10
     assert b"".join(second).count(b"\n") == 10 - n_first
+
+
+def test_extractors_of_a_page_share_a_chunk() -> None:
+    """If several extractors read a page, then its statements are one chunk."""
+    page = PAGE % (b"e", b"e")
+    chunks = list(DocumentReading(page, JOB))
+    assert len(chunks) == 1
+    in_bounds = DocumentReading(page, JOB, environment=BOUNDED)
+    assert b"".join(in_bounds) == chunks[0]
+    assert [*joined(CHUNK_BYTES // 2, CHUNK_BYTES // 2, 2)] == [CHUNK_BYTES, 2]
+
+
+def test_chunks_before_a_failure_are_kept() -> None:
+    """If reading fails, then all chunks before it are passed on first."""
+    found: list[int] = []
+    with pytest.raises(OSError, match="disk"):
+        found.extend(joined(1, 2, error=OSError("disk")))
+    with pytest.raises(NeedsSandbox):  # another process starts over
+        found.extend(joined(1, 2, error=NeedsSandbox("x")))
+    assert found == [3]
+
+
+def joined(*lengths: int, error: Exception | None = None) -> Iterator[int]:
+    """Yield the lengths of joined chunks of some lengths, before an error."""
+
+    def chunks() -> Iterator[QuadLines]:
+        for each in lengths:
+            yield QuadLines(b"x" * each)
+        if error is not None:
+            raise error
+
+    yield from map(len, joined_chunks(chunks()))
 
 
 @pytest.mark.parametrize(
