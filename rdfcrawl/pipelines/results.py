@@ -141,7 +141,9 @@ def _why_empty(document: Document) -> str:
         classify_empty,
     )
 
-    return str(classify_empty(head_of(document.response, SEEN_BYTES)))
+    head = head_of(document.response, SEEN_BYTES)
+    # Each shingle begins with another word.
+    return str(classify_empty(head, n_words=document.facts.n_shingles))
 
 
 def is_seed(record: Record) -> bool:

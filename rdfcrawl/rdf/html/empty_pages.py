@@ -12,7 +12,7 @@ SEEN_BYTES: Final = 256 * 1024
 """Bytes of a page that are enough for a decision."""
 _FEW_WORDS: Final = 20
 _FIRST_BYTES: Final = 16 * 1024  # of a page in which the words are counted at first
-_find_hyperlinks = re.compile(rb"<a\s[^<>]*href", re.IGNORECASE).findall
+_find_hyperlinks = re.compile(rb"<a\s(?:[^<>h]++|h(?!ref))*+href").findall
 _find_password = re.compile(rb"<input\s[^<>]*type\s*=\s*[\"']?password").search
 # Blocks of data are no scripts.
 _find_script = re.compile(rb"<script(?![^<>]*\stype\s*=\s*[\"']?application/)").search
@@ -26,13 +26,14 @@ class EmptyPage(StrEnum):
     PLAIN = "no_annotation"
 
 
-def classify_empty(page: bytes) -> EmptyPage:
+def classify_empty(page: bytes, *, n_words: int = 0) -> EmptyPage:
     """Return why a page without statements has none.
 
     A page with scripts and less than 20 words counts as filled by its scripts.
 
     Args:
         page: its beginning, `SEEN_BYTES` or less, in any encoding based on ASCII.
+        n_words: that the page is known to have at least.
 
     >>> str(classify_empty(b"<div id=app></div><script src=app.js></script>"))
     'needs_scripts'
@@ -40,7 +41,7 @@ def classify_empty(page: bytes) -> EmptyPage:
     lower = page.lower()
     if _find_password(lower):
         return EmptyPage.LOGIN
-    if _find_script(lower) and not _has_words(lower):
+    if n_words < _FEW_WORDS and _find_script(lower) and not _has_words(lower):
         return EmptyPage.SCRIPTED
     return EmptyPage.PLAIN
 
@@ -62,4 +63,4 @@ def count_hyperlinks(page: bytes) -> int:
     >>> count_hyperlinks(b"<a href=/x>x</a> <a name=y>")
     1
     """
-    return len(_find_hyperlinks(page))
+    return len(_find_hyperlinks(page.lower()))

@@ -22,6 +22,7 @@ from rdfcrawl.core.reservations import (
     read_directives,
     read_metas,
 )
+from rdfcrawl.rdf.html.prescan import TAG
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def _is_nofollow(meta: LexborNode) -> bool:
 
 
 MAX_METAS: Final = 1000
+_AFTER_META_BYTES: Final = 16 * 1024
 _WORDS: Final = (b"robots", b"tdm-")
 
 
@@ -151,7 +153,8 @@ class PageReservations:
         if not self.policy.reads_any or page.is_json:
             return False
         agent = self.policy.agent.encode()
-        self.is_hinted = any(word in page.lower for word in (*_WORDS, agent))
+        metas = metas_in(page.lower)
+        self.is_hinted = any(word in metas for word in (*_WORDS, agent))
         return bool(
             self.is_hinted and _named(agent).search(page.lower, page.head_bytes)
         )
@@ -179,6 +182,21 @@ class PageReservations:
         """
         is_forbidden = self.found.forbids_following(self.policy)
         return self.found.closes(self.policy) or (self.is_member and is_forbidden)
+
+
+def metas_in(lower: bytes) -> bytes:
+    """Return the part of a page that has all `<meta>` elements; usually of the head.
+
+    `lower` is the page in UTF-8 and in lower case.
+    """
+    first = lower.find(b"<meta")
+    if first < 0:
+        return b""
+    last = lower.rfind(b"<meta")
+    tag = TAG.match(lower, last)
+    # If the last one is within a value, the tag around it ends later.
+    end = last + _AFTER_META_BYTES
+    return lower[first : max(end, tag.end()) if tag else end]
 
 
 def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:

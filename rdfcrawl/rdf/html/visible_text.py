@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import unescape
 from typing import Final
 
@@ -20,11 +21,18 @@ _remove_unseen = re.compile(
 # characters (HTML Standard 13.2.5.6).
 _find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").findall
 
+# The references that `html.unescape` replaces, one by one.
+_replace_references = re.compile(
+    r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)"
+).sub
+
 FEW_WORDS: Final = 50
 LEAST_LINKS: Final = 20  # of a page that may be a table of contents
 _find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
 # Links, up to the next tag that begins as one of links does.
-_find_links = re.compile(rb"<a(?=\s)([^<>]*?\bhref\b(?:[^<]++|<(?!/?a))*+)").findall
+_find_links = re.compile(
+    rb"<a(?=\s)((?:[^<>h]++|h(?!ref\b)|(?<=\w)h)*+href\b(?:[^<]++|<(?!/?a))*+)"
+).findall
 
 
 def shown_markup(lower: bytes) -> bytes:
@@ -49,7 +57,17 @@ def visible_text(lower: bytes) -> str:
 def text_of(shown: bytes) -> str:
     """Return the text of `shown_markup`."""
     text = b" ".join(_find_texts(b">" + shown)).decode("utf-8", "replace")
-    return unescape(text) if "&" in text else text
+    return _replace_references(_replaced, text) if "&" in text else text
+
+
+@lru_cache(maxsize=1024)
+def _character(reference: str) -> str:
+    return unescape(reference)
+
+
+def _replaced(reference: re.Match[str]) -> str:
+    """Return the character of a reference; a page has few different ones."""
+    return _character(reference[0])
 
 
 def count_images(lower: bytes, text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -39,18 +39,19 @@ _dataset_paths = re.compile(_DATASET + rb"(?:/[\w-]|[\"'?>\s])").finditer
 _organization_paths = re.compile(rb"/organization(?:/|[\"'?>\s])").finditer
 _is_link = re.compile(rb"href\s*+=\s*+[\"']?[^\"'>\s]*+\Z").match
 _is_anchor = re.compile(rb"<a\s").match
-# Other marks of CKAN's templates, each after a literal that is found fast.
-_MARKS: Final = tuple(
+# Other marks of CKAN's templates. Each expression begins with a literal that is found
+# fast, and that few other pages have.
+_TEMPLATE_MARKS: Final = tuple(
     re.compile(text).search
     for text in (
+        rb"-root(?:(?<=\sdata-site-root)|(?<=\sdata-locale-root))\s*+=",
+        rb"/api/3(?:/action/|[\"'/])",
         rb"data-module(?<=\sdata-module)\s*+=",
-        rb"data-(?<=\sdata-)(?:site|locale)-root\s*+=",
+        rb"kan(?:(?<=ckan)-(?:footer-logo|icon)|(?<=docs\.ckan)\.org)",
         (
             rb"/(?:webassets/(?:base|vendor)|fanstatic"
             rb"|base/(?:css|images)/(?:main|ckan)|public/base)"
         ),
-        rb"/api/3(?:/action/|[\"'/])",
-        rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org",
     )
 )
 
@@ -119,10 +120,21 @@ def _has_marks(head: bytes) -> bool:
     """Return whether a page has enough marks; each portal links to its datasets."""
     if _DATASET not in head:  # the common case
         return False
-    n_marks = sum(search(head) is not None for search in _MARKS)
-    n_marks += _has_link(head, _dataset_paths(head), is_anchor=True)
-    n_marks += _has_link(head, _organization_paths(head), is_anchor=False)
+    n_marks, n_left = 0, len(_MARKS)
+    for find in _MARKS:
+        n_marks += bool(find(head))
+        n_left -= 1
+        if not n_marks + n_left >= _ENOUGH > n_marks:  # decided
+            break
     return n_marks >= _ENOUGH
+
+
+def _links_organizations(head: bytes) -> bool:
+    return _has_link(head, _organization_paths(head), is_anchor=False)
+
+
+def _links_datasets(head: bytes) -> bool:
+    return _has_link(head, _dataset_paths(head), is_anchor=True)
 
 
 def _has_link(
@@ -139,6 +151,14 @@ def _has_link(
         if not is_anchor or (tag >= 0 and _is_anchor(head, tag)):
             return True
     return False
+
+
+# The fastest come first: most pages have too few of these.
+_MARKS: Final[tuple[Callable[[bytes], object], ...]] = (
+    _links_organizations,
+    *_TEMPLATE_MARKS,
+    _links_datasets,
+)
 
 
 def _site_root(head: bytes, url: str) -> str:

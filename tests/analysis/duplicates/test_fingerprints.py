@@ -25,6 +25,7 @@ from rdfcrawl.rdf.fingerprints import (
     fingerprint_statements,
     fingerprint_text,
     read_sketch,
+    words_of,
 )
 from tests.support.examples import examples
 
@@ -126,6 +127,15 @@ def test_equal_pages_need_not_look_alike() -> None:
     assert fingerprint_text("Two  WORDS\n") == fingerprint_text(" two words")
     assert fingerprint_text("two wordS!") != fingerprint_text("two words")
     assert fingerprint_text(" ").sketch == ""
+
+
+def test_words_are_those_of_the_text_in_lower_case() -> None:
+    """If a text has letters or spaces of any script, then its words do not differ."""
+    text = "".join(f"Σa{chr(n)}É {chr(n)}" for n in range(0x20, 0x3100))
+    assert words_of(text) == [x.encode() for x in text.lower().split()]
+    for n in range(0x20, 0x2100):  # as the only one
+        one = f"a B{chr(n)}C"
+        assert words_of(one) == [x.encode() for x in one.lower().split()]
 
 
 def test_documents_that_describe_themselves_alike_are_equal() -> None:
