@@ -95,6 +95,22 @@ def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
     assert b"A \x1b[31m" not in shown
 
 
+def test_standard_input_may_be_a_file(tmp_path: Path) -> None:
+    """If a file is standard input, it is read like a pipe, also by other processes."""
+    path = tmp_path / "some.xml"  # read in a child, whose standard input is another
+    path.write_bytes(b"<a><urn:p xmlns:urn='urn:'/></a>")
+    with path.open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", "rdf", "-"],
+            cwd=ROOT,
+            stdin=file,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "the page has no annotation" in done.stderr
+
+
 def test_page_without_annotation_is_reported(rdf: RunRdf, server: RawServer) -> None:
     """If there is nothing in a page, then the command says so, and exits with 1."""
     done = rdf(server.url("/empty"))

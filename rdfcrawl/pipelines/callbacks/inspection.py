@@ -307,10 +307,13 @@ def _of_file(request: InspectionRequest, folder: Path) -> Document:
     """Return a file, or standard input, as a document, or raise `ConfigError`."""
     target = request.target
     path = Path("/dev/stdin" if target == "-" else target)
-    if not path.exists() or path.is_dir():
+    if path.is_dir():
+        raise ConfigError(f"{target}: is a folder; name a file in it")
+    if not path.exists():
         raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
     url = Path(normpath(path.absolute())).as_uri()  # without `..`, which no URL has
-    if not path.is_file():  # read once only: a pipe or a terminal
+    # Pipes can be read once only; in a child, `/dev/stdin` is another file.
+    if not path.is_file() or path.is_relative_to("/dev"):
         path = _copied(path, folder / "input", request.fetch.max_document_bytes)
     response = FetchedResponse(path=path, n_bytes=path.stat().st_size)
     return Document(record=Record(url), url=url, response=response)
