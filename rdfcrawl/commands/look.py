@@ -75,6 +75,10 @@ def _lines(found: SiteLook) -> Iterator[str]:
         yield f"command     {program()} {found.doors[0].command}"
     elif found.has_responded:
         yield "no data was found: no source, and no page with statements"
+        if found.n_unread:
+            pages = counted(found.n_unread, "linked page")
+            given = f"-a seeds={found.url} -a scope=host -a follow=abox,hyperlink"
+            yield f"not read    {pages}: {program()} crawl linkeddata {given}"
     else:
         yield "the site did not respond: check its URL, and try again later"
 

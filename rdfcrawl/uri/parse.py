@@ -376,6 +376,8 @@ def named_url(text: str) -> str:
     >>> named_url("Data.example.org:8080"), named_url("http://m\u00fcller.example/a")
     ('https://data.example.org:8080/', 'http://xn--mller-kva.example/a')
     """
+    if "@" in text and "://" not in text:
+        raise ConfigError(f"host {text[:200]!a}: not a host: it has an @")
     try:
         return seed_url(text if "://" in text else f"https://{text}/")
     except BadUri as error:

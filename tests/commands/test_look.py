@@ -78,6 +78,32 @@ def test_a_site_without_data_says_so(loopback: Loopback) -> None:
     assert output.splitlines()[-1].startswith("no data was found")
 
 
+def test_links_of_a_front_page_are_no_portal(loopback: Loopback) -> None:
+    """If a front page links to data, then linked pages are the door, no guess is."""
+    site = loopback(
+        {
+            "/": loopback.response(b"<a href=a.ttl>a</a>", "text/html"),
+            "/a.ttl": loopback.response(b"<> <urn:x:says> 1 .", "text/turtle"),
+        }
+    )
+    code, output = look(site.url("/"), "--json")
+    assert code == 0
+    assert [each["kind"] for each in json.loads(output)["doors"]] == ["linked pages"]
+
+
+def test_pages_that_a_look_leaves_out_are_counted(loopback: Loopback) -> None:
+    """If a site has more pages than a look reads, the last line has their number."""
+    links = b"".join(b"<a href=/%d>a</a>" % n for n in range(20))
+    site = loopback({"*": loopback.response(links, "text/html")})
+    code, output = look(site.url("/"))
+    assert code == 1
+    (*_, none, left) = output.splitlines()
+    assert none.startswith("no data was found")
+    assert left.startswith(
+        "not read    18 linked pages: scrapy crawl linkeddata -a seeds="
+    )
+
+
 def test_a_site_that_does_not_respond_is_no_site_without_data(
     loopback: Loopback,
 ) -> None:

@@ -106,6 +106,7 @@ class SiteLook:
         properties: statements in the samples, by IRI of the property.
         formats: documents by format, and statements of pages by extractor.
         samples: pages that were read.
+        n_unread: pages of the site that these link to, and that were not read.
     """
 
     url: str
@@ -119,6 +120,7 @@ class SiteLook:
     properties: Mapping[str, int]
     formats: Mapping[str, int]
     samples: Sequence[ReadPage]
+    n_unread: int
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as JSON values."""
@@ -173,6 +175,7 @@ def read_look(
             ReadPage(url=x.url, result=_result(x), statements=x.n_statements)
             for x in pages
         ],
+        n_unread=len({x.url for x in fetches.fetches if x.is_unread_link} - guesses),
     )
 
 
@@ -280,6 +283,9 @@ def _doors(
         if each.url in read.catalogs:
             of_sources[SourceName(SourceKind.CATALOG, each.url)] = [each]
         elif (name := fetches.source(each)) is not None:
+            if each.is_page and not each.task and each.parent in guesses:
+                # A link of the front page, whose URL is that of a guessed portal, too.
+                name = SourceName(SourceKind.LINKED, host_of(each.url))
             is_listed = name.kind is SourceKind.DATASET and each.parent in read.catalogs
             if not is_listed:  # its catalog is the door
                 of_sources.setdefault(name, []).append(each)

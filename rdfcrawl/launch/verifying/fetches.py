@@ -172,6 +172,11 @@ class SiteFetch:
         return Reason.NOT_WANTED in self.reasons and not self.http_status
 
     @property
+    def is_unread_link(self) -> bool:
+        """Whether it is a page that no task names, and that the sample has left out."""
+        return self.is_page and self.is_unsampled and bool(self.parent) and not self.task
+
+    @property
     def collection(self) -> tuple[str, int] | None:
         """URL of the first page of its collection, and its number; None: no page."""
         found = _COLLECTION.match(self.task)
