@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from stat import S_ISREG
 from typing import Any, Final, Self
+from urllib.parse import unquote, urlsplit
 
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.crawler import Crawler
@@ -99,6 +100,8 @@ class FeedsCommand(BaseRunSpiderCommand):
         _add_formats(self.settings, opts)
         super().process_options(args, opts)
         _compress_feeds(self.settings, opts)
+        if self.settings is not None:
+            _check_files(self.settings)
 
 
 def _add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
@@ -127,6 +130,28 @@ def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> 
     for uri in packed:
         feeds[uri] = {"postprocessing": [_GZIP], **feeds[uri]}
     settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
+
+
+def _check_files(settings: BaseSettings) -> None:
+    """Exit with one line if the file of a feed cannot be written.
+
+    Scrapy would open it at the first item, and go on without the feed.
+    """
+    for uri in map(str, settings.getdict("FEEDS")):
+        address = urlsplit(uri)
+        if address.scheme not in ("", "file") or _PLACEHOLDER in uri:
+            continue
+        path = Path(unquote(address.path) if address.scheme else uri)
+        is_new = not path.exists()
+        if not (is_new or path.is_file() or path.is_dir()):
+            continue  # a pipe waits for its reader
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("ab").close()
+        except OSError as error:
+            fail(f"feed {uri}: {error.strerror}; name a file that can be written")
+        if is_new:
+            path.unlink()
 
 
 def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:

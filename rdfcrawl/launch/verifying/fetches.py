@@ -174,7 +174,9 @@ class SiteFetch:
     @property
     def is_unread_link(self) -> bool:
         """Whether it is a page that no task names, and that the sample has left out."""
-        return self.is_page and self.is_unsampled and bool(self.parent) and not self.task
+        return (
+            self.is_page and self.is_unsampled and bool(self.parent) and not self.task
+        )
 
     @property
     def collection(self) -> tuple[str, int] | None:

@@ -302,6 +302,23 @@ def test_scrapys_commands_report_mistakes_in_one_line(
     assert "Traceback" not in result.stderr
 
 
+def test_feeds_are_writable_before_the_first_request(
+    commands: Commands, site: RawServer, tmp_path: Path
+) -> None:
+    """If the file of a feed cannot be written, one line says so, and nothing begins."""
+    (tmp_path / "file").touch()
+    words = ("crawl", "linkeddata", f"-aseeds={site.url('/a')}")
+    for option, path, why in (
+        ("-O", tmp_path / "file" / "x.jl", "File exists"),
+        ("-o", f"file://{tmp_path}:nq", "Is a directory"),
+    ):
+        result = commands.start(*words, option, str(path)).wait()
+        assert result.code == 2, result.stderr
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(f"scrapy: feed {str(path).removesuffix(':nq')}: {why}")
+        assert not result.folder.exists() or not list(result.folder.iterdir())
+
+
 class CheckedSpider(LinkedDataSpider):
     """Has a callback with a contract; its URL is known when the test runs."""
 
