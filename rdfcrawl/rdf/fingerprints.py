@@ -67,6 +67,7 @@ _find_changing = re.compile(
 ).search
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _of_hashes: Final = [Struct(f">{n}I") for n in range(MAX_LISTED + 1)]
+_ENDS: Final = (b">", b"#")  # of the IRI of a document
 # `_:` comes first: a lone look-behind would be tried at each byte.
 _blank = re.compile(rb"_:(?:(?<=\n_:)[^ ]++|(?<=> _:)[^ ]++(?= ))").sub
 
@@ -106,13 +107,22 @@ def fingerprint_statements(
         graph: IRI of their document. In statements the empty IRI replaces it; it is
             omitted as graph name and as subject; blank nodes become `_:`.
     """
-    end = b" <%b> .\n" % graph.encode()
-    if has_graphs and chunk.count(end) == chunk.count(b"\n"):  # the usual case
-        lines, rest = chunk.split(end), b" ."
-    else:
-        lines, rest = chunk.replace(end, b" .\n").split(b"\n"), b""
-    lines.pop()  # after the last line feed
+    lines, rest = split_statements(chunk, graph, has_graphs=has_graphs)
     return Fingerprint(*fingerprint_normal(normal_statements(lines, graph, rest)))
+
+
+def split_statements(
+    chunk: bytes, graph: str, *, has_graphs: bool = True
+) -> tuple[list[bytes], bytes]:
+    """Return the first two arguments of `normal_statements`, `found` and `rest`."""
+    end = b" <%b> .\n" % graph.encode()
+    n_lines = chunk.count(b"\n")
+    if has_graphs and len(lines := chunk.split(end)) > n_lines:  # the usual case
+        rest = b" ."
+    else:
+        lines, rest = b" .\n".join(chunk.split(end)).split(b"\n"), b""
+    lines.pop()  # after the last line feed
+    return lines, rest
 
 
 def statements_hash(chunk: bytes) -> str:
@@ -158,28 +168,26 @@ def normal_statements(
     if not found:
         return NormalStatements(b"", [], set(), is_about_itself=True)
     own = b"<" + graph.encode()
-    begin = own + b"> "
-    n_begin = len(begin)
-    lines = [each[n_begin:] for each in found if each.startswith(begin)]
-    is_about_itself = len(lines) == len(found)
-    if not is_about_itself:
-        lines = [x[n_begin:] if x.startswith(begin) else x for x in found]
-    text = (rest + b"\n").join(lines) + rest
+    begin = b"\n" + own + b"> "
+    parts = (b"\n" + (rest + b"\n").join(found) + rest).split(begin)
+    is_about_itself = len(parts) > len(found)
+    text = b"\n".join(parts)
     # One byte is found much faster than two; other URLs may have the same beginning.
     has_blank = b"_" in text and b"_:" in text
     if has_blank or (own in text and (own + b">" in text or own + b"#" in text)):
         is_about_itself = False
-        text = text.replace(own + b">", b"<>").replace(own + b"#", b"<#")
-        text = _blank(b"_:", b"\n" + text)[1:] if has_blank else text
-        lines = text.split(b"\n")
-    elif rest:
-        lines = text.split(b"\n")
-    lines.sort()  # usually sorted already
-    text = b"\n" + b"\n".join(lines)
+        parts = text.split(own)
+        # A part that begins otherwise is the end of another URL.
+        more = [b"<" + x if x[:1] in _ENDS else own + x for x in parts[1:]]
+        text = parts[0] + b"".join(more)
+        text = _blank(b"_:", text) if has_blank else text
+    lines = text.split(b"\n")
+    del lines[0]
     sums = set(map(crc32, lines))
     if len(sums) != len(lines):  # equal sums of different lines
-        lines = sorted(set(lines))
-        text = b"\n" + b"\n".join(lines)
+        lines = list(set(lines))
+    lines.sort()  # usually sorted already
+    text = b"\n" + b"\n".join(lines)
     return NormalStatements(text, lines, sums, is_about_itself)
 
 

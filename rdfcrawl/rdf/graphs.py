@@ -28,9 +28,9 @@ _MAX_KNOWN = 4096  # graph names cached
 
 # Canonical N-Quads without a graph; literals contain no line feed.
 _has_no_graph = re.compile(
-    rb"(?:(?:<[^>\n]*+>|_:[^ \n]++) <[^>\n]*+> "
-    rb"(?:<[^>\n]*+>|_:[^ \n]++"
-    rb'|"(?>[^"\\\n]++|\\.)*+"(?:@[^ \n]++|\^\^<[^>\n]*+>)?) \.\n)*+'
+    rb"(?:(?:<[^>]*+>|_:[^ ]++) <[^>]*+> "
+    rb"(?:<[^>]*+>|_:[^ ]++"
+    rb'|"(?>[^"\\]++|\\.)*+"(?:@[^ ]++|\^\^<[^>]*+>)?) \.\n)*+'
 ).fullmatch
 # The same, each with a graph.
 _all_have_graphs = re.compile(

@@ -18,6 +18,7 @@ from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+    from rdfcrawl.rdf.fingerprints import NormalStatements
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
@@ -32,7 +33,7 @@ class FactsReading:
 
     def __init__(self, job: ReadingJob, body: bytes | None = None) -> None:
         self._job, self._body = job, body
-        self._chunks: list[bytes] = []  # empty if there are too many
+        self._chunks: list[bytes] = []  # empty if there were too many to hash
         self._n_bytes = 0
         self._page: DocumentFacts | None = None
         self._outlinks = None
@@ -41,13 +42,14 @@ class FactsReading:
 
     def add(self, chunk: bytes) -> None:
         """Add statements."""
-        if self._outlinks is not None:
-            self._outlinks.add(chunk)
         self._n_bytes += len(chunk)
+        self._chunks.append(chunk)
         if self._n_bytes <= fingerprints.MAX_STATEMENT_BYTES:
-            self._chunks.append(chunk)
-        else:
-            self._chunks.clear()
+            return
+        if self._outlinks is not None:
+            for each in self._chunks:
+                self._outlinks.add(each)
+        self._chunks.clear()
 
     def add_page(self, page: ParsedPage) -> None:
         """Add a page in markup."""
@@ -72,21 +74,27 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        if self._outlinks is not None:
-            outcome.outlinks, outcome.targets = self._outlinks.end()
-        if not self._job.wants_fingerprint:
-            return
-        shown = fingerprints.content_hash(self._body) if self._body else ""
-        page = self._page
-        canonical = (page.canonical if page else "") or canonical_in(outcome)
-        if page is not None:
-            outcome.facts = page._replace(content_hash=shown, canonical=canonical)
-        elif self._chunks:
-            graph = self._job.graph or self._job.url
-            found = fingerprints.fingerprint_statements(b"".join(self._chunks), graph)
-            outcome.facts = DocumentFacts(shown, *found, canonical)
-        elif shown or canonical:
-            outcome.facts = DocumentFacts(shown, canonical=canonical)
+        job, page, normal = self._job, self._page, None
+        statements = b"".join(self._chunks)
+        if job.wants_fingerprint:
+            shown = fingerprints.content_hash(self._body) if self._body else ""
+            canonical = (page.canonical if page else "") or canonical_in(outcome)
+            if page is not None:
+                outcome.facts = page._replace(content_hash=shown, canonical=canonical)
+            elif statements:
+                graph = job.graph or job.url
+                lines, rest = fingerprints.split_statements(statements, graph)
+                normal = fingerprints.normal_statements(lines, graph, rest)
+                found = fingerprints.fingerprint_normal(normal)
+                outcome.facts = DocumentFacts(shown, *found, canonical)
+            elif shown or canonical:
+                outcome.facts = DocumentFacts(shown, canonical=canonical)
+        if self._outlinks is not None and job.outlinks is not None:
+            links = _of_itself(job.outlinks, job.url, normal)
+            if links is None:
+                self._outlinks.add(statements)
+                links = self._outlinks.end()
+            outcome.outlinks, outcome.targets = links
 
 
 def facts_of_lines(
@@ -120,13 +128,20 @@ def facts_of_lines(
         )
     if outlinks is None:
         return facts, b"", None
-    if normal is not None and normal.is_about_itself:
-        found = links_about_itself(outlinks, url, normal)
-        if found is not None:
-            return facts, *found
+    if (found := _of_itself(outlinks, url, normal)) is not None:
+        return facts, *found
     of_lines = Outlinks(outlinks, url)
     of_lines.add(b"\n".join(lines) + b"\n")
     return facts, *of_lines.end()
+
+
+def _of_itself(
+    options: OutlinkOptions, url: str, normal: NormalStatements | None
+) -> tuple[bytes, set[bytes] | None] | None:
+    """Return the links of a document about itself; None if it needs `Outlinks`."""
+    if normal is None or not normal.is_about_itself:
+        return None
+    return links_about_itself(options, url, normal)
 
 
 def canonical_in(outcome: ExtractOutcome) -> str:

@@ -38,10 +38,9 @@ _RELATION_IRIS: Final = {
 }
 _SUBJECT: Final = f"{RC}subject> <".encode()
 _PREDICATE: Final = f"{RC}predicate> <".encode()
-_find_subjects = re.compile(rb"\n<([^>\n]*+)").findall
-_find_predicates = re.compile(rb"\n%s <([^>\n]*+)" % TERM).findall
+_find_subjects = re.compile(rb"\n<([^>]*+)").findall
+_find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
 _WEB: Final = (b"http://", b"https://")
-_has_fragment = re.compile(rb"#[^>]*+(?:>\n<|\Z)").search
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
 
@@ -94,21 +93,17 @@ class Outlinks:
             if finders.objects is not None:
                 found.update(finders.objects(lines))
             for relation, find in finders.others:
-                if relation is _SUBJECT and self._is_only_subject(lines):
+                targets = dict.fromkeys(find(lines))
+                if relation is _SUBJECT and self._own in targets:
                     self._is_about_itself = True
-                    continue
-                found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
+                    del targets[self._own]
+                found.update([(relation + x, x) for x in targets])
             if b"(" not in lines or not has_triple_terms(lines):
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
         if len(found) > self._most:
             self._found = self._crawled()
             self._is_full = len(self._found) > self._most
-
-    def _is_only_subject(self, lines: bytes) -> bool:
-        """Return whether only the document's IRI begins lines, besides blank nodes."""
-        n_own = lines.count(b"\n<%b> " % self._own)
-        return n_own > 0 and n_own == lines.count(b"\n<")
 
     def end(self) -> tuple[bytes, set[bytes] | None]:
         """Return all links that were added.
@@ -131,37 +126,19 @@ class Outlinks:
 
     def _crawled(self) -> dict[bytes, bytes]:
         """Return the crawled links, with targets without fragments."""
-        found = self._found
-        text = b">\n<".join(found)
-        n_web = text.count(b"> <http://")
-        if n_web != len(found):
-            n_web += text.count(b"> <https://")
-        if n_web != len(found) or b"\\" in text:
-            return self._crawled_of_each()
-        if b"#" in text and _has_fragment(text):  # usually only relations have one
-            return dict(map(_without_fragment, found, found.values()))
-        return found
-
-    def _crawled_of_each(self) -> dict[bytes, bytes]:
         crawled_url = self._options.follow.crawled_url
         found: dict[bytes, bytes] = {}
         for each, target in self._found.items():
-            if target.startswith(_WEB) and b"#" not in target and b"\\" not in target:
+            if b"#" not in target and target.startswith(_WEB) and b"\\" not in target:
                 found[each] = target  # the usual case
             elif url := crawled_url(target):
                 found[each[: len(each) - len(target)] + url] = url
         return found
 
 
-def _without_fragment(each: bytes, target: bytes) -> tuple[bytes, bytes]:
-    """Return `relation> <target` and a target of a web scheme, without its fragment."""
-    at = target.find(b"#")
-    return (each, target) if at < 0 else (each[: at - len(target)], target[:at])
-
-
 def links_about_itself(
     options: OutlinkOptions, own: str, statements: NormalStatements
-) -> tuple[bytes, set[bytes]] | None:
+) -> tuple[bytes, set[bytes] | None] | None:
     """Return the links of a document about itself, in the form of `Outlinks.end`.
 
     Args:
@@ -232,5 +209,5 @@ def _finders(follow: LinkPolicy) -> _Finders:
     plain = None
     if LinkPosition.PREDICATE not in follow.positions:
         plain = re.compile(rb"\n<(%s> <(https?://[^>#\\\n]*+))>" % wanted).findall
-    objects = re.compile(rb"\n%s <(%s> <([^>\n]*+))" % (TERM, wanted)).findall
+    objects = re.compile(rb"\n%s <(%s> <([^>]*+))" % (TERM, wanted)).findall
     return _Finders(objects, plain, tuple(others), has_subjects)

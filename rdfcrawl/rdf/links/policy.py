@@ -31,7 +31,8 @@ MAX_NESTED_TERMS: Final = 8  # nested triple terms; deeper ones are ignored
 # one statement per line, single spaces, and no line feed or ">" inside an IRI. So the
 # position of a term is known from the start of the line, and the content of literals is
 # never searched.
-TERM = rb"(?:<[^>\n]*+>|_:[^ \n]*+)"
+# `re` compares with one character much faster than with two, such as `[^>\n]`.
+TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
 _IRI = rb"<([^>]*+)"
 # Schemes and fragments are checked once per distinct IRI, not at each occurrence.
 _WEB: Final = (b"http://", b"https://")
@@ -39,7 +40,7 @@ _SCHEMES: Final = rb"https?|ftps?"
 # Statements of one subject are usually adjacent, and are matched in runs of this
 # length. Written out: `re` is slower with a repetition of groups.
 _RUN_LINES: Final = 6
-find_triple_terms = re.compile(rb"\n%s <[^>\n]*+> <<\( ([^\n]*+)" % TERM).findall
+find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % TERM).findall
 # Beginnings of predicates and classes whose statements can describe data elsewhere.
 # A reader of further ones must add them here. Common prefixes are factored out.
 _OF_SCHEMA: Final = rb"schema\.org/(?:distribution|contentUrl|encodingFormat)>"
@@ -355,7 +356,7 @@ def _subjects_and(objects: bytes, describes: bytes = b"") -> bytes:
     first = line + more
     if describes:
         first = rb"(?:%s| (<))" % first
-    return rb"\n(?:<([^>]*+)>|_:[^ \n]*+)" + first
+    return rb"\n(?:<([^>]*+)>|_:[^ ]*+)" + first
 
 
 def _finder(pattern: bytes) -> _Find:
