@@ -310,9 +310,9 @@ class SparqlHarvester(Harvester):
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
-            await self._note(record, "is_lossy")
+            await state.lose(result.graphs)
         if result.n_quads:
-            await state.keep(result.url, result.n_data)
+            await state.keep(result.url, result.n_data, result.graphs)
         following = await self._following(record, steps, result.n_data)
         closed += await self._kept(record, state)
         is_closed = outcome.failure == SparqlFailure.CLOSED
@@ -414,13 +414,17 @@ class SparqlHarvester(Harvester):
         return EndpointState(context.state_store, context.run, self._key_of(record))
 
     async def _replaced(self, document: Document) -> AsyncIterator[Document]:
-        """Yield tombstones for the documents that a complete harvest replaces."""
+        """Yield tombstones for the documents that a finished harvest replaces."""
         record, context = document.record, self._context
         state = self._state(record)
-        if not await state.is_replaced():
+        if not await state.is_finished():
             return
         async for url in state.iter_gone():
-            yield document.part(url, is_deleted=True)
+            gone = document.part(url, is_deleted=True)
+            gone.response.started_ms += url == _name(record)  # after its statements
+            yield gone
+        if not await state.is_replaced():
+            return
         if read_task(record).graphs:
             async for url in self._left_scopes(record):
                 yield document.part(url, is_deleted=True)

@@ -17,6 +17,10 @@ _FAILURES: Final = {
     Reason.HOST_BUSY: SparqlFailure.BUSY,
     Reason.BAD_HTTP: SparqlFailure.BROKEN,
 }
+_OF_GRAPHS: Final = frozenset(
+    ("whole", "count", "group", "split", "hashes", "page", "offset", "components")
+)
+_ELSEWHERE: Final = "*"  # in place of a graph, for queries about none or many
 
 
 @dataclass(slots=True)
@@ -32,6 +36,13 @@ class SparqlResult:
     def n_data(self) -> int:
         """Number of statements of the endpoint, but its own description."""
         return 0 if self.step.step == "describe" else self.n_quads
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """Graphs from which the step reads; the empty name is the default graph."""
+        if self.step.step in _OF_GRAPHS:
+            return self.step.graphs or (self.step.part.graph,)
+        return (_ELSEWHERE,)
 
 
 def has_content(document: Document) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Final
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.last_copies import is_plausible
@@ -14,8 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
 
 SCOPES: Final = "scopes"  # of an endpoint: key of a harvest -> its graphs
-# document -> run that wrote it and number of its statements, or `gone RUN`
-_RESPONSES: Final = "answers"
+_RESPONSES: Final = "answers"  # document -> `_KeptResponse`, or `gone RUN`
 _SIZE: Final = (
     "size"  # statements of the last run that was believed, and of a later one
 )
@@ -25,6 +27,77 @@ _DONE: Final = "done"  # in a run: tasks that were done -> number of their state
 # `is_dead`, `is_lossy`, `is_doubtful`, `lessons`, `pings`
 _STATE: Final = "sparql"
 _FAILED: Final = "failed"  # in a run: tasks that failed since the last success
+_LOSSY: Final = "lossy"  # in a run: marks of graphs that were read in part
+_LOSSES: Final = "losses"  # statements of the last run that lost some, see `RunState`
+_ENOUGH: Final = 0.9  # of the last copy, for a run that loses statements again
+_MARK_BYTES: Final = 5
+
+
+class _KeptResponse(NamedTuple):
+    """A document with statements, in the table of responses.
+
+    Attributes:
+        run: that wrote it.
+        n_statements: of it.
+        is_new: no earlier run wrote it, or its statements were deleted.
+        graphs: marks of the graphs that were requested; empty: unknown.
+    """
+
+    run: str
+    n_statements: str
+    is_new: bool = False
+    graphs: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        marks = ",".join(sorted(self.graphs))
+        return f"{self.run} {self.n_statements} {'+' if self.is_new else '-'}{marks}"
+
+
+def _kept(text: str | None) -> _KeptResponse | None:
+    """Return a response that has statements; None if it has none any more."""
+    if not text or text.startswith("gone"):
+        return None
+    run, _, rest = text.partition(" ")
+    n_statements, _, marks = rest.partition(" ")
+    names = frozenset(filter(None, marks[1:].split(",")))
+    return _KeptResponse(run, n_statements, marks.startswith("+"), names)
+
+
+def _graph_mark(name: str) -> str:
+    octets = blake2b(name.encode(), digest_size=_MARK_BYTES).digest()
+    return b64encode(octets).decode()
+
+
+class _ReadGraphs:
+    """The graphs of an endpoint that responses are about, by their marks.
+
+    Attributes:
+        earlier: those of earlier runs.
+        now: those of this run.
+    """
+
+    def __init__(self) -> None:
+        self.earlier, self.now = set[str](), set[str]()
+        self._joined = defaultdict[str, list[frozenset[str]]](list)
+
+    def add(self, graphs: frozenset[str], *, is_now: bool, is_new: bool) -> None:
+        """Add the graphs of one response, which an earlier run may have had."""
+        if is_now:
+            self.now |= graphs
+        if not is_new:
+            self.earlier |= graphs
+        if len(graphs) > 1:
+            for mark in graphs:
+                self._joined[mark].append(graphs)
+
+    def with_joined(self, marks: Sequence[str]) -> set[str]:
+        """Return graphs with all that responses have together with them."""
+        found, waiting = set(marks), list(marks)
+        while waiting:
+            for graphs in self._joined.pop(waiting.pop(), ()):
+                waiting += graphs - found
+                found |= graphs
+        return found
 
 
 class EndpointState:
@@ -39,7 +112,7 @@ class EndpointState:
 
     async def begin(self) -> None:
         """Clear the tables of other runs."""
-        await self._run_state.begin(self._key, (_OPEN, _DONE, _STATE, _FAILED))
+        await self._run_state.begin(self._key, (_OPEN, _DONE, _STATE, _FAILED, _LOSSY))
 
     async def note(self, name: str, value: str = "1") -> None:
         """Set a value for this run."""
@@ -89,15 +162,24 @@ class EndpointState:
 
     # -- responses -----------------------------------------------------------------
 
-    async def keep(self, url: str, n_statements: int) -> None:
-        """Remember the document of a response of this run."""
-        entry = {url: f"{self._run} {n_statements}"}
-        await self._store.put(self._key, _RESPONSES, entry)
+    async def keep(self, url: str, n_statements: int, graphs: Iterable[str]) -> None:
+        """Remember the document of a response of this run, and its graphs."""
+        before = _kept(await self._store.get(self._key, _RESPONSES, url))
+        is_new = before is None or (before.run == self._run and before.is_new)
+        marks = frozenset(map(_graph_mark, graphs))
+        kept = _KeptResponse(self._run, str(n_statements), is_new, marks)
+        await self._store.put(self._key, _RESPONSES, {url: str(kept)})
+
+    async def lose(self, graphs: Iterable[str]) -> None:
+        """Note that statements of graphs could not be read in this run."""
+        await self.note("is_lossy")
+        marks = dict.fromkeys(map(_graph_mark, graphs), "")
+        await self._store.put(self._key, self._table(_LOSSY), marks)
 
     async def has_statements(self, url: str) -> bool:
         """Return whether a document has statements, of any run."""
-        when = await self._store.get(self._key, _RESPONSES, url) or ""
-        return not when.startswith("gone") and when.partition(" ")[2] not in ("", "0")
+        kept = _kept(await self._store.get(self._key, _RESPONSES, url))
+        return kept is not None and kept.n_statements not in ("", "0")
 
     async def doubt(self) -> Fault | None:
         """Return a fault if an endpoint has implausibly few statements in this run."""
@@ -126,20 +208,69 @@ class EndpointState:
         good, _, doubted = text.partition(" ")
         return good, doubted
 
-    async def iter_gone(self) -> AsyncIterator[str]:
-        """Yield documents of earlier runs that a complete harvest has replaced.
+    async def _is_accepted(self) -> bool:
+        """Return whether a run that lost statements replaces the earlier ones.
 
-        Their names depend on the requests, which depend on the earlier data.
+        It does if the run before lost some, too, and hardly more were read then.
         """
-        own, forgotten = f"gone {self._run}", []
-        async for url, when in self._store.entries(self._key, _RESPONSES):
-            if when.partition(" ")[0] == self._run:
-                continue
-            if when != own and when.startswith("gone"):
-                forgotten.append(url)
-                continue
-            await self._store.put(self._key, _RESPONSES, {url: own})
+        n_now, before = await self.n_statements(), self._run_state
+        lost = await before.before(self._key, _LOSSES)
+        await before.put(self._key, _LOSSES, f"{n_now} {self._run}")
+        n_before, _, run = lost.partition(" ")
+        if not lost or int(run) != int(self._run) - 1:
+            return False
+        return n_now >= _ENOUGH * (await self.n_believed() or int(n_before))
+
+    async def iter_gone(self) -> AsyncIterator[str]:
+        """Yield documents that a finished harvest deletes.
+
+        Their names depend on the requests, which depend on the earlier data. A complete
+        harvest deletes those of earlier runs. One that has lost statements deletes
+        those of graphs without losses, and otherwise its own new ones.
+        """
+        if await self.is_replaced() or (
+            await self.noted("is_lossy") and await self._is_accepted()
+        ):
+            async for url in self._marked_gone(lambda kept: kept.run != self._run):
+                yield url
+            return
+        graphs = await self._graphs()
+        if await self.noted("is_doubtful"):
+            kept_back = graphs.earlier
+        else:
+            table = self._store.entries(self._key, self._table(_LOSSY))
+            kept_back = graphs.with_joined([mark async for mark, _ in table])
+
+        def is_gone(kept: _KeptResponse) -> bool:
+            if kept.run != self._run:
+                return bool(kept.graphs) and kept.graphs <= graphs.now - kept_back
+            return kept.is_new and not kept.graphs.isdisjoint(
+                kept_back & graphs.earlier
+            )
+
+        async for url in self._marked_gone(is_gone):
             yield url
+
+    async def _graphs(self) -> _ReadGraphs:
+        found = _ReadGraphs()
+        async for _, text in self._store.entries(self._key, _RESPONSES):
+            if kept := _kept(text):
+                is_now = kept.run == self._run
+                found.add(kept.graphs, is_now=is_now, is_new=is_now and kept.is_new)
+        return found
+
+    async def _marked_gone(
+        self, is_gone: Callable[[_KeptResponse], bool]
+    ) -> AsyncIterator[str]:
+        """Yield chosen documents, and those that this run has deleted before."""
+        own, forgotten = f"gone {self._run}", []
+        async for url, text in self._store.entries(self._key, _RESPONSES):
+            kept = _kept(text)
+            if kept is None and text != own:
+                forgotten.append(url)
+            elif kept is None or is_gone(kept):
+                await self._store.put(self._key, _RESPONSES, {url: own})
+                yield url
         await self._store.drop(self._key, _RESPONSES, forgotten)
 
     async def iter_left(self) -> AsyncIterator[str]:
