@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.conftest import RawRequest
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
     from tests.support.planted_sites import Found
@@ -288,6 +289,29 @@ def test_differences_of_a_mirror_that_has_followed_changes_are_found(
     assert {verdict for _, verdict in expected} == {"surplus", "missing", "stale"}
     (found,) = verify(folder, source.origin, crawl="resourcesync")
     assert differences(found) == expected
+
+
+def test_a_page_whose_statements_are_damaged_is_missing(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a disk damages the statements of a page, it is missing, also after 304."""
+    page = loopback.response(b"<> <urn:x:p> 1 .", ETag='"1"')
+
+    def respond(request: RawRequest) -> bytes:
+        is_known = "if-none-match" in request.headers
+        return b"HTTP/1.1 304 Same\r\n\r\n" if is_known else page
+
+    site = loopback({"/a": respond, "/b": respond})
+    folder = commands.folder()
+    for n in "ab":
+        commands.crawl([site.url(f"/{n}")], folder=folder)
+    (first, _) = sorted(folder.rglob("quads/*.nq.gz"), key=lambda x: x.stat().st_mtime)
+    first.write_bytes(first.read_bytes()[:20] + bytes(60))
+    for _ in range(2):
+        (found,) = verify(folder, site.url("/"))
+        assert differences(found) == {(site.url("/a"), "missing")}
+        commands.crawl([site.url("/a")], folder=folder)
+    assert site.targets.count("/a") == 5
 
 
 def test_wrong_usage_is_one_line(planted: PlantedCrawl) -> None:

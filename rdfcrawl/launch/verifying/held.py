@@ -177,7 +177,8 @@ class HeldSite:
         for url, unit in sorted(self.units.items(), key=lambda each: each[0]):
             kind = unit.source.kind
             is_listed = kind not in (SourceKind.LINKED, SourceKind.COLLECTION)
-            is_wanted = is_listed or self.document(url) is not None
+            has_held = self.document(url) is not None
+            is_wanted = is_listed or has_held or _had_statements(unit)
             if kind in _SAMPLED and unit.fetch.is_page and is_wanted:
                 pages[unit.source].append(url)
         return pages
@@ -186,6 +187,16 @@ class HeldSite:
         fetch = self.units[url].fetch if url in self.units else None
         root, number = (fetch and fetch.collection) or ("", 0)
         return PlannedPage(url, root, number)
+
+
+def _had_statements(unit: HeldUnit) -> bool:
+    """Return whether the last fetch of a page left it with statements.
+
+    Without a document in the log, these are lost: a disk has damaged its segment.
+    """
+    fetch = unit.fetch
+    is_unchanged = fetch.status == "UNCHANGED" and bool(unit.graph)
+    return is_unchanged or (fetch.status == "SUCCESSFUL" and fetch.n_statements > 0)
 
 
 def _is_of_list(fetch: SiteFetch, source: SourceName) -> bool:
