@@ -323,6 +323,10 @@ class SourceFault(RdfcrawlError):
         self.fault = Fault(reason, detail)
 
 
+class NotWellFormed(SourceFault):
+    """The strict parser ends here; a mending reader may read the document."""
+
+
 class StoreFault(RdfcrawlError):
     """A store could not be written.
 

@@ -32,6 +32,8 @@ class Format:
     # Dotted name of our reader, imported on first use. It takes a file in UTF-8,
     # `limits` and `log`, and yields statements.
     reader: str = ""
+    # Dotted name of a reader of text that is not well-formed, in place of the above
+    mender: str = ""
     has_base: bool = False  # the reader also takes `base`, the URL of the document
     is_line_based: bool = False  # one statement per line: any line can be dropped
     # Reading can continue after an invalid statement without inventing statements.
@@ -94,6 +96,7 @@ RDF_XML = Format(
     ),
     extensions=("rdf", "owl", "rdfs"),
     parser=RdfFormat.RDF_XML,
+    mender="rdfcrawl.rdf.rdf_xml.RdfXmlReader",
     family="xml",
 )
 JSON_LD = Format(
@@ -113,6 +116,8 @@ TRIX = Format(
     media_types=("application/trix", "application/trix+xml", "text/trix"),
     extensions=("trix",),
     reader="rdfcrawl.rdf.trix.read_trix",
+    mender="rdfcrawl.rdf.mended_trix.MendedTrixReader",
+    has_base=True,
     family="xml",
     has_graphs=True,
 )

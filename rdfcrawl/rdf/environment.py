@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace
 
 
+_URL: Final = re.compile(r"\s*+(https?)://([^/?#\s]++)(\S*+)\s*+", re.IGNORECASE)
 MAX_CONTEXT_BYTES: Final = 1024 * 1024
 MAX_CONTEXT_DEPTH: Final = 5  # of contexts that refer to contexts
 
@@ -50,9 +52,14 @@ class NoContexts:
 def bundled_context(url: str) -> tuple[str, Any] | None:
     """Return the URL of a bundled context and its document; else None.
 
-    The document is shared: do not modify it. `url` has no fragment.
+    The document is shared: do not modify it. `url` has no fragment; its scheme and
+    host may be in upper case, and white space around it.
     """
-    name = _json("index.json").get(url)
+    index = _json("index.json")
+    name = index.get(url)
+    if name is None and (found := _URL.fullmatch(url)):
+        url = f"{found[1].lower()}://{found[2].lower()}{found[3] or '/'}"
+        name = index.get(url)
     return None if name is None else (url, _json(name))
 
 

@@ -45,7 +45,8 @@ _BAD_TAG = re.compile(
 _NO_TAG = re.compile(r"<(?![^\W\d]|[/!?])(?=.)|<\Z", re.DOTALL)
 _ATTRIBUTE = re.compile(
     rf"\s*+(?P<name>{_NAME})\s*+=\s*+"
-    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[\"']?+(?P<bare>[^\s\"'<>]++))"
+    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[“”„″](?P<curly>[^“”„″\"'<>]*+)[“”″]"
+    r"|[\"']?+(?P<bare>[^\s\"'<>]++))"
 )
 _REFERENCE = re.compile(r"&(?:#(\d{1,9}|x[0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?")
 _SPACE: Final = str.maketrans("\t\n\r", "   ")
@@ -294,7 +295,7 @@ class MarkupScanner:
             if value is None:
                 value = found["single"]
             if value is None:
-                value = found["bare"]
+                value = found["bare"] if found["curly"] is None else found["curly"]
                 self._note(Reason.REPAIRED, f"{name} without quotation marks")
             if name in pairs:
                 self._note(Reason.REPAIRED, f"{name} twice")
@@ -317,7 +318,8 @@ class MarkupScanner:
 
     def _expanded(self, text: str) -> str:
         if self._entity_depth > _MAX_ENTITY_DEPTH:
-            raise SourceFault(Reason.ENTITY_EXPANSION, "entities made of each other")
+            self._note(Reason.ENTITY_EXPANSION, "entities made of each other")
+            return NO_TEXT
         self._entity_depth += 1
         expanded = _REFERENCE.sub(self._expand, text)
         self._entity_depth -= 1

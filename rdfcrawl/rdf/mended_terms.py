@@ -55,6 +55,9 @@ class TermMender:
         if token.startswith(b"<<"):
             self._repaired("a second bracket around an IRI")
             token = b"<" + token.strip(b"<>") + b">"
+        if token.startswith(b"<_:") and LABEL.fullmatch(label := token[1:-1].decode()):
+            self._repaired(f"a blank node in place of an IRI: {label[:100]}")
+            return label.encode(), "blank"
         if not self._may_be_iri(token):
             why = "no scheme" if self.has_base else "relative to an unknown base"
             return self._bad(why, token)

@@ -39,7 +39,9 @@ TOKEN = re.compile(
     rb"|(?P<word>" + _WORD + rb"++)",
     re.DOTALL,
 )
+# White space may precede a language tag, but the next line may be a directive.
 TAIL = re.compile(
+    rb"(?:\s++(?!@(?i:prefix|base|version|keywords|for(?:all|some))\b))?+"
     rb"@(?P<tag>[\w-]*+(?:\.(?i:utf-?8|iso-?8859-?\d\d?)\b)?+)"
     rb"(?P<extra>\^\^(?:"
     + IRI

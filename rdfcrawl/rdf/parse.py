@@ -20,13 +20,14 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import (
     Fault,
     FaultLog,
+    NotWellFormed,
     Reason,
     SourceFault,
     needed_by_document,
@@ -198,7 +199,7 @@ class DocumentParser:
         if form is formats.HDT:
             yield from self._read_hdt()
         elif form.reader:
-            yield from self._read_by_other(form)
+            yield from self._read_by_others(form)
         elif found := canonical_lines(
             self.source.data, form, charset=self.charset, limits=self.limits
         ):
@@ -231,9 +232,19 @@ class DocumentParser:
             blocks = read_hdt(buffer, limits=self.limits, log=self.log)
             yield from self.output.chunks(blocks)
 
+    def _read_by_others(self, form: Format) -> Iterator[QuadLines]:
+        """Yield the output of the strict reader, after an error of the mending one."""
+        self._before, self._begin = self.log.snapshot(), self.output.mark()
+        try:
+            yield from self._read_by_other(form)
+        except NotWellFormed:
+            if not (form.mender and self._text.source.can_reopen):
+                raise
+            self._go_back(is_replay=True)
+            yield from self._read_mended_xml(form)
+
     def _read_by_other(self, form: Format) -> Iterator[QuadLines]:
-        module, _, name = form.reader.rpartition(".")
-        read = getattr(import_module(module), name)
+        read = _imported(form.reader)
         with self._text.open_stream(self.log) as text:
             own = {"base": self.base} if form.has_base else {}
             statements = read(text, limits=self.limits, log=self.log, **own)
@@ -407,15 +418,13 @@ class DocumentParser:
             yield from held
             return
         self._go_back(is_replay=n_bytes > _MAX_HELD_XML_BYTES)
-        yield from self._read_mended_xml()
+        yield from self._read_mended_xml(form)
 
-    def _read_mended_xml(self) -> Iterator[QuadLines]:
-        from rdfcrawl.rdf.rdf_xml import RdfXmlReader
-
-        reader = RdfXmlReader(self.base, limits=self.limits, log=self.log)
+    def _read_mended_xml(self, form: Format) -> Iterator[QuadLines]:
+        reader = _imported(form.mender)(self.base, limits=self.limits, log=self.log)
         with self._text.open_stream(self.log) as file:
             lines = iter_checked(reader.read(file), self.log)
-            yield from self.output.chunks(lines)
+            yield from self.output.chunks(lines, has_graphs=form.has_graphs)
         self.is_partial = reader.is_partial
 
     def _form_that_parses(self) -> Format | None:
@@ -473,6 +482,11 @@ class DocumentParser:
         is_in_memory = self._text.source.data is not None
         self.log.restore(self._before, kept=_NONE if is_in_memory else _OF_STREAMS)
         self.output.rewind(self._begin, is_replay=is_replay)
+
+
+def _imported(dotted_name: str) -> Any:
+    module, _, name = dotted_name.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def is_blank(source: ByteSource) -> bool:

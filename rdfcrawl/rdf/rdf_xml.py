@@ -25,6 +25,7 @@ from rdfcrawl.rdf.rdf_xml_terms import (
     RdfXmlElement,
     UnusableTerm,
     is_ncname,
+    is_node,
     language_of,
     reason_against,
     resolved,
@@ -127,9 +128,11 @@ class RdfXmlReader:
                 inner.kind, inner.objects = "nested", around.objects
             others = [pair for pair in others if not pair[0].startswith(_XSI)]
             self._skip_attributes(inner, known.keys() & _SYNTAX - {"version"}, others)
-        elif around.kind == "node":
+        elif around.kind == "node" and not is_node(tag.name, known, around):
             self._start_property(around, inner, known, others)
         else:
+            if around.kind == "node":
+                self._note(Reason.BAD_TERM, f"{tag.name} is no property")
             self._start_node(around, inner, known, others)
 
     def _sorted_attributes(
@@ -447,6 +450,9 @@ class RdfXmlReader:
         return found
 
     def _reference(self, value: str, base: str | None) -> str:
+        if value.startswith("_:"):
+            self._mend(f"a blank node in place of an IRI: {value[:100]}")
+            return terms.blank(f"{self._scope}n{value[2:].strip()}")
         found, mended = resolved(value, base)
         if mended:
             terms.note_mended(self._log, value)

@@ -26,6 +26,7 @@ from rdfcrawl.rdf.rdf_xml_literals import (
 from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
 from rdfcrawl.rdf.xml_screen import (
     ASIDE,
+    MAX_VALUE_BYTES,
     MAX_XML_DEPTH,
     XmlScreen,
     outline_of,
@@ -123,7 +124,7 @@ class RdfXmlScreen(XmlScreen):
         outline = outline_of(text)
         parsed = block
         names = self._its if _DIR_MARK in outline else ()
-        if any(name in text for name in names):
+        if any(name in text for name in names) or b'="_:' in text:
             raise MendingNeeded
         if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
             parsed = self._with_parse_types(block)
@@ -140,6 +141,12 @@ class RdfXmlScreen(XmlScreen):
         else:
             self._check_depth(text, outline)
         return block
+
+    def _declare(self, match: re.Match[bytes]) -> bytes:
+        """Return a declaration; the parser has no bound on references to a long one."""
+        if len(match["double"] or match["single"] or b"") > MAX_VALUE_BYTES:
+            raise MendingNeeded
+        return super()._declare(match)
 
     @property
     def _begins_with_node(self) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pyoxigraph import Literal
 
+from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.markup import NO_TEXT
@@ -37,6 +39,15 @@ class RdfXmlElement:
     content: XmlContent | None = None
     text: list[str] = field(default_factory=list)
     n_chars: int = 0
+
+
+def is_node(name: str, attributes: Container[str], around: RdfXmlElement) -> bool:
+    """Return whether an element in a node is another node, and no property.
+
+    The node around it may lack its end tag.
+    """
+    is_described = "about" in attributes and name == around.name
+    return is_described or name == f"{RDF}Description"
 
 
 class UnusableTerm(str):

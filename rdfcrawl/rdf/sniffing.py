@@ -20,7 +20,7 @@ from rdfcrawl.core.formats import (
     file_name,
 )
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.text import wide_codec
+from rdfcrawl.rdf.text import marked_codec, wide_codec
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
@@ -198,7 +198,6 @@ _LATE_PAGE = re.compile(
 _LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
-_WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 _WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
 _MARKUP_STARTS = (b"<?xml ", b"<!DOCTYPE ", b"<!doctype ")
 _STARTS_OF_TEXT = b"<{[@#"
@@ -261,6 +260,11 @@ def _decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     if by_name is not None:
         return _checked(by_name, "extension", head)
     return _sniff(head)
+
+
+def begins_json(head: bytes) -> bool:
+    """Return whether a text may be JSON, perhaps behind comments or code."""
+    return JSON_START.match(head) is not None or _JSON_PROLOGUE.match(head) is not None
 
 
 def media_at(head: bytes) -> str:
@@ -494,19 +498,19 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
 
 
 def _as_ascii_superset(head: bytes) -> bytes:
-    """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    """Return the head as UTF-8 without byte order mark, if UTF-8, UTF-16 or UTF-32."""
     start = head[:2]
     if start < b"\xef" and b"\0" not in start:  # usual
         return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
-    codec = _WIDE_STARTS.get(head[:2], "")
+    codec, n_bytes = marked_codec(head)
     if not codec and b"\0" in head[:2]:
         markup = _WIDE_MARKUP.match(head)
         codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
     codec = codec or wide_codec(head)
     if codec:
-        return head[: len(head) & ~3].decode(codec, "replace").encode()
+        return head[n_bytes : len(head) & ~3].decode(codec, "replace").encode()
     if head[:1] == b"\0":
         text = head.lstrip(b"\0")
         return text if text[:1] and text[0] in _STARTS_OF_TEXT else head

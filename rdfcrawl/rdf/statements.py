@@ -42,6 +42,10 @@ _OPEN_DIRECTIVE = re.compile(
 # A term without an end mark: prefixed name, number or blank node label
 _BARE_TERM = re.compile(r"(?<![\w.%-])[\w.%-]++$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
+# RDF 1.2 N-Triples 2.3; the parser does not know it.
+_VERSION = re.compile(
+    rb"\s*+VERSION\s*+(?:\"[^\"]*+\"|'[^']*+')\s*+(?:#.*+)?\Z", re.DOTALL
+)
 _BEGINS_STATEMENT = re.compile(rb"<<|_:|<[^<>\s]*:")
 _NO_LOADER = "No LoadDocumentCallback"
 
@@ -140,6 +144,8 @@ class StatementReader:
             block = b"".join(kept)
         out, text = io.BytesIO(), b""
         for number, line, error in checking.iter_refused(block, self._format, out):
+            if _VERSION.match(line):
+                continue
             repaired = checking.mended(line, self._log, self._format)
             if repaired:
                 self.is_mended = True

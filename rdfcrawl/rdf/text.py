@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.charsets import WIDE, codec_of, is_known
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
@@ -40,17 +41,11 @@ _BOMS = (
 )
 _BOM_STARTS = tuple(bom for bom, _ in _BOMS)
 _UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
-# Codecs of Python that are not charsets of documents; some take quadratic time.
-_NO_CHARSETS = frozenset(
-    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
-)
-_UTF8_LABELS = frozenset(name.encode() for name in _UTF8_NAMES)
 _WESTERN = frozenset({"iso8859-1", "iso8859-15", "cp1252"})
 _ASCII = bytes(range(0x20, 0x7F))
 _LEAST_WIDE = 4
 _MAX_HELD_BYTES = 1024 * 1024  # of a line
 _UTF_32 = re.compile(rb"(?:[^\0]\0\0\0){4}|((?:\0\0\0[^\0]){4})")
-_WIDE = ("utf-16", "utf-32")  # Python's codecs of these names expect a byte order mark
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
 )
@@ -67,9 +62,9 @@ def detect_encoding(
     Source: RFC 7303 section 3: byte order mark, then the charset parameter, then
     the XML declaration.
     """
-    if head.startswith(_BOM_STARTS):
-        bom, codec = next(pair for pair in _BOMS if head.startswith(pair[0]))
-        return codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom)
+    codec, n_bytes = marked_codec(head)
+    if codec:
+        return codec, n_bytes
     name = charset.strip("\"' ").lower()
     if not name and is_xml and (declared := _XML_ENCODING.match(head)):
         name = declared["name"].decode("latin-1").strip().lower()
@@ -77,20 +72,28 @@ def detect_encoding(
         if wide := wide_codec(head):
             log.note(Reason.BAD_CHARSET, f"is {wide}, and not labelled so")
         return wide or "utf-8", 0
-    try:
-        info = codecs.lookup(name)
-    except (LookupError, ValueError):
-        info = None
-    if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
+    codec = codec_of(name)
+    if not is_known(codec):
         log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
         return "utf-8", 0
-    if info.name not in _WIDE:
-        return info.name, 0
+    if not codec.startswith(WIDE):
+        return codecs.lookup(codec).name, 0
     # The byte order of a text without mark that begins in ASCII.
     if b"\0" not in head:
-        log.note(Reason.BAD_CHARSET, f"is not {info.name}, read as UTF-8")
+        log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
         return "utf-8", 0
-    return f"{info.name}-{'be' if head.startswith(bytes(1)) else 'le'}", 0
+    return wide_codec(head) or codec, 0
+
+
+def marked_codec(head: bytes) -> tuple[str, int]:
+    """Return the codec that the first bytes show, and the number of bytes of a mark.
+
+    These are a byte order mark or, in UTF-16, the beginning of XML.
+    """
+    if not head.startswith(_BOM_STARTS):
+        return "", 0
+    bom, codec = next(pair for pair in _BOMS if head.startswith(pair[0]))
+    return codec, 0 if b"<" in bom else len(bom)
 
 
 def wide_codec(head: bytes) -> str:
@@ -121,17 +124,15 @@ def to_utf8(
         if not data.isascii():
             data = Utf8Marker(log).feed(data, is_last=True)
     else:
-        transcode = _transcoder(codec, data[:512], log, is_page=is_page)
+        transcode = _transcoder(codec, log, is_page=is_page)
         data = transcode.feed(data, is_last=True)
     return without_xml_encoding(data) if is_xml else data
 
 
 def _transcoder(
-    codec: str, head: bytes, log: FaultLog, *, is_page: bool
+    codec: str, log: FaultLog, *, is_page: bool
 ) -> Transcoder | Utf8OrOther:
-    declared = _XML_ENCODING.match(head)
-    is_declared = declared and declared["name"].strip().lower() not in _UTF8_LABELS
-    if is_page or is_declared or not _is_ascii_superset(codec):
+    if is_page or not _is_ascii_superset(codec):
         return Transcoder(codec, log)
     return Utf8OrOther(codec, log)
 
@@ -270,7 +271,7 @@ class Utf8Stream(PulledStream):
         self._decoder = (
             Utf8Marker(log)
             if codec == "utf-8"
-            else _transcoder(codec, first[:512], log, is_page=is_page)
+            else _transcoder(codec, log, is_page=is_page)
         )
         head = self._decode(first[skip:])
         self._ready = memoryview(without_xml_encoding(head) if is_xml else head)

@@ -11,13 +11,14 @@ typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 from xml.parsers import expat
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import NotWellFormed, Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF, TRIX, XML
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
@@ -155,38 +156,67 @@ _LITERALS = frozenset({"plainLiteral", "typedLiteral"})
 _TERMS = _LITERALS | {"uri", "id"}
 
 
-def read_trix(file: BinaryIO, *, limits: ParseLimits, log: FaultLog) -> Iterator[str]:
+def read_trix(
+    file: BinaryIO, *, base: str, limits: ParseLimits, log: FaultLog
+) -> Iterator[str]:
     """Yield the statements of a TriX document in UTF-8, unchecked, in order.
 
-    IRIs are not resolved: the format has no relative ones. The statements of a graph
+    Relative IRIs are resolved against `base`, as in Jena. The statements of a graph
     with several names are repeated for each. A triple that is not RDF (a literal as
     subject), one with a long term (`LITERAL_TOO_LONG`) and a misplaced element
     (`SYNTAX`) are logged and left out, as is misplaced text (`REPAIRED`). Reading ends
     where the graph of statements is uncertain, or the XML is not well-formed.
 
     Raises:
-        SourceFault: `SYNTAX`: not well-formed, not TriX, or too many faults
-            (`n_errors`); `LITERAL_TOO_LONG`, for a tag; `ENTITY_EXPANSION`.
+        NotWellFormed: the XML is not.
+        SourceFault: `SYNTAX`: not TriX, or too many faults (`n_errors`);
+            `LITERAL_TOO_LONG`, for a tag; `ENTITY_EXPANSION`.
     """
-    reader = _TrixReader(limits, log)
-    while not reader.is_complete:
-        try:
-            reader.feed(file.read(BLOCK_BYTES))
-        except expat.ExpatError as error:
-            yield from reader.take()
-            raise SourceFault(Reason.SYNTAX, f"XML: {error}") from error
-        except SourceFault:
-            yield from reader.take()
-            raise
+    parser = expat.ParserCreate("utf-8", SEPARATOR)
+    reader = TrixReader(base, limits=limits, log=log)
+    reader.place = lambda: f"line {parser.CurrentLineNumber}: "
+    parser.namespace_prefixes = True
+    parser.buffer_text = True
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = lambda _: reader.end()
+    parser.CharacterDataHandler = reader.characters
+    parser.CommentHandler = reader.comment
+    parser.ProcessingInstructionHandler = reader.instruction
+    n_fed = 0
+    while block := file.read(BLOCK_BYTES):
+        yield from _statements(parser, reader, block)
+        n_fed += len(block)
+        if n_fed - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
+            raise SourceFault(Reason.LITERAL_TOO_LONG, "a tag or declaration")
+    yield from _statements(parser, reader, b"")
+
+
+def _statements(
+    parser: expat.XMLParserType, reader: TrixReader, block: bytes
+) -> Iterator[str]:
+    """Parse the next block, an empty one at the end, and yield its statements."""
+    try:
+        parser.Parse(block, not block)
+    except expat.ExpatError as error:
         yield from reader.take()
+        raise NotWellFormed(Reason.SYNTAX, f"XML: {error}") from error
+    except SourceFault:
+        yield from reader.take()
+        raise
+    yield from reader.take()
 
 
-class _TrixReader:
-    """Collector of statements from blocks of XML; `is_complete` after the last one."""
+class TrixReader:
+    """Collector of statements from the events of a parser of XML.
 
-    def __init__(self, limits: ParseLimits, log: FaultLog) -> None:
-        self._limits, self._log = limits, log
-        self._n_fed = 0
+    Names are as in `XmlContent`. `place` returns the position, for details of faults.
+    """
+
+    place: Callable[[], str]
+
+    def __init__(self, base: str, *, limits: ParseLimits, log: FaultLog) -> None:
+        self._base, self._limits, self._log = base, limits, log
+        self._namespaces = NAMESPACES
         self._ready: list[str] = []
         self._open: list[str] = []  # elements, from the root
         self._languages: list[str] = [""]  # in force in each; XML 1.0 section 2.12
@@ -199,29 +229,23 @@ class _TrixReader:
         self._in_triple = False
         self._is_bad = False  # the triple is left out
         self._datatype = ""
-        self.is_complete = False
-        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.namespace_prefixes = True
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.CommentHandler = self._comment
-        parser.ProcessingInstructionHandler = self._instruction
 
-    def feed(self, block: bytes) -> None:
-        """Parse the next block; an empty one at the end (may raise `ExpatError`)."""
-        self._parser.Parse(block, not block)
-        self._n_fed += len(block)
-        if self._n_fed - self._parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
-            raise SourceFault(Reason.LITERAL_TOO_LONG, "a tag or declaration")
-        self.is_complete = not block
+    @property
+    def is_in_triple(self) -> bool:
+        """Whether the innermost element is a triple."""
+        return self._open[-1:] == ["triple"] and not self._n_skipped
 
     def take(self) -> list[str]:
+        """Return the statements that are complete since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Begin an element.
+
+        Raises:
+            SourceFault: see `read_trix`.
+        """
         if self._n_skipped:
             self._n_skipped += 1
             return
@@ -230,10 +254,13 @@ class _TrixReader:
             return
         namespace, local, _ = split_name(name)
         if not self._open:
-            if namespace not in NAMESPACES or local.lower() != "trix":
+            if local.lower() != "trix":
                 raise self._fault(f"the root is {local}")
+            if namespace not in self._namespaces:
+                self._log.note(Reason.REPAIRED, f"the namespace {namespace} of TriX")
+                self._namespaces |= {namespace}
             local = "TriX"
-        elif namespace not in NAMESPACES:
+        elif namespace not in self._namespaces:
             self._skip(f"element {local} of another namespace")
             return
         elif self._open[-1] not in _PARENTS.get(local, ()):
@@ -250,15 +277,15 @@ class _TrixReader:
     def _skip(self, what: str) -> None:
         """Skip the current element, and leave out the enclosing triple."""
         self._n_skipped = 1
-        self._leave_out(what)
+        self.leave_out(what)
 
-    def _leave_out(self, what: str, reason: Reason = Reason.SYNTAX) -> None:
+    def leave_out(self, what: str, reason: Reason = Reason.SYNTAX) -> None:
         """Leave out the open triple, and log this once."""
         if self._in_triple:
             if self._is_bad:
                 return
             self._is_bad = True
-        self._log.note(reason, f"{self._place()}: {what}")
+        self._log.note(reason, f"{self.place()}{what}")
         if self._log.count(reason) >= self._limits.n_errors:
             raise self._fault("too many faults")
 
@@ -274,15 +301,17 @@ class _TrixReader:
         elif local == "typedLiteral":
             self._datatype = attributes.get("datatype", "").strip()
             if not self._datatype:
-                self._leave_out("a typedLiteral without datatype")
+                self.leave_out("a typedLiteral without datatype")
         self._content = XmlContent()
 
-    def _characters(self, text: str) -> None:
+    def characters(self, text: str) -> None:
+        """Add text."""
         if self._n_skipped:
             return
-        if self._open[-1] not in _TERMS:
+        where = self._open[-1] if self._open else "no element"
+        if where not in _TERMS:
             if not text.isspace():
-                what = f"{self._place()}: text inside of {self._open[-1]}"
+                what = f"{self.place()}text inside of {where}"
                 self._log.note(Reason.REPAIRED, what)
             return
         if self._has_room(text):
@@ -291,18 +320,21 @@ class _TrixReader:
     def _has_room(self, text: str) -> bool:
         if self._content.n_chars + len(text) <= self._limits.literal_bytes:
             return True
-        self._leave_out("the text of a term", Reason.LITERAL_TOO_LONG)
+        self.leave_out("the text of a term", Reason.LITERAL_TOO_LONG)
         return False
 
-    def _comment(self, text: str) -> None:
+    def comment(self, text: str) -> None:
+        """Add a comment."""
         if not self._n_skipped and self._is_xml() and self._has_room(text):
             self._content.comment(text)
 
-    def _instruction(self, target: str, data: str) -> None:
+    def instruction(self, target: str, data: str) -> None:
+        """Add a processing instruction."""
         if not self._n_skipped and self._is_xml() and self._has_room(data):
             self._content.instruction(target, data)
 
-    def _end(self, _: str) -> None:
+    def end(self) -> None:
+        """End the innermost element."""
         if self._n_skipped:
             self._n_skipped -= 1
             return
@@ -325,7 +357,7 @@ class _TrixReader:
     def _term(self, local: str, text: str, language: str) -> str:
         match local:
             case "uri":
-                return terms.iri(text.strip())
+                return terms.iri(resolve(text.strip(), self._base))
             case "id":
                 return terms.blank(text.strip())
             case "plainLiteral":
@@ -337,13 +369,13 @@ class _TrixReader:
             self._terms.append(term)
             self._kinds.append(local)
         else:
-            self._leave_out("a triple of more than three terms")
+            self.leave_out("a triple of more than three terms")
 
     def _end_triple(self) -> None:
         if len(self._terms) < _N_TERMS:
-            self._leave_out("a triple of less than three terms")
+            self.leave_out("a triple of less than three terms")
         elif self._kinds[0] in _LITERALS or self._kinds[1] != "uri":
-            self._leave_out("not an RDF triple")
+            self.leave_out("not an RDF triple")
         self._in_triple = False
         if self._is_bad:
             return
@@ -352,7 +384,4 @@ class _TrixReader:
             self._ready.append(terms.statement(subject, predicate, obj, graph))
 
     def _fault(self, what: str) -> SourceFault:
-        return SourceFault(Reason.SYNTAX, f"{self._place()}: {what}")
-
-    def _place(self) -> str:
-        return f"line {self._parser.CurrentLineNumber}"
+        return SourceFault(Reason.SYNTAX, f"{self.place()}{what}")

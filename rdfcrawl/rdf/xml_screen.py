@@ -23,6 +23,8 @@ _DECLARATION = re.compile(
     rb"(?P<external>(?:SYSTEM|PUBLIC\s+(?:\"[^\"]*\"|'[^']*'))\s+)?"
     rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')(?:\s+NDATA\s+[^\s>]+)?\s*>"
 )
+# Without quotation marks, or with one that is missing: up to the end of its line or tag
+_BAD_DECLARATION = re.compile(rb"<!ENTITY[^<>\n]{0,2000}+>?+")
 _PLAIN_DECLARATION = re.compile(rb"<!ENTITY\s+([\w.-]+)\s+\"([^\"&<%]*+)\"\s*+>")
 _IN_DTD = re.compile(rb"<!--.*?(?:-->|\Z)|<!ENTITY", re.DOTALL)
 _ESCAPED_AMP = re.compile(rb"&#(?:38|[xX]26);(?=#?\w+;)")
@@ -54,7 +56,8 @@ class XmlScreen:
     The RDF/XML parser expands internal entities, wherever the document declares them.
     Ontologies use them to shorten namespaces, so entities of a short text are replaced
     by it. An external entity is never fetched: `MARK` is in its place, `on_mark` is
-    called, and each reference is logged. Parameter entities are left out.
+    called, and each reference is logged. Parameter entities and declarations that
+    cannot be read are left out.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts
     as markup. The limit is far above the depth of real documents.
@@ -78,8 +81,8 @@ class XmlScreen:
         """Return the text of the blocks so far that may be parsed.
 
         Raises:
-            SourceFault: `ENTITY_EXPANSION`: an entity that is too long, or cannot be
-                read; `SYNTAX`: nested deeper than `MAX_XML_DEPTH`.
+            SourceFault: `ENTITY_EXPANSION`: entities that grow; `SYNTAX`: nested
+                deeper than `MAX_XML_DEPTH`.
         """
         block, self._rest = self._rest + block, b""
         if not is_last:
@@ -127,10 +130,13 @@ class XmlScreen:
                     parts.append(block[done:start])
                     done = at
                 continue
-            match = _DECLARATION.match(block, start, start + _MAX_DECLARATION_BYTES)
-            if match is None:
-                raise _refusal("it is too long, or cannot be read")
-            parts += block[done:start], self._declare(match)
+            parts.append(block[done:start])
+            if match := _DECLARATION.match(block, start):
+                parts.append(self._declare(match))
+            elif match := _BAD_DECLARATION.match(block, start):
+                self._note_bad(match[0])
+            else:
+                raise _refusal("it is too long")
             done = at = match.end()
         parts.append(block[done:])
         return b"".join(parts)
@@ -162,6 +168,7 @@ class XmlScreen:
             self._absent.add(b"%%%s;" % name)
             return b""
         value = match["double"] if match["single"] is None else match["single"]
+        n_written = max(len(value), MAX_VALUE_BYTES)
         if match["external"] or b"<" in value:
             self._absent.add(b"&%s;" % name)
             self._on_mark()
@@ -170,17 +177,23 @@ class XmlScreen:
             value = _ESCAPED_AMP.sub(b"&", value)  # XML 1.0 section 4.4.2
             value = _REFERENCE.sub(lambda x: self._values.get(x[1], x[0]), value)
         self._n_bytes += len(value)
-        if len(value) > MAX_VALUE_BYTES or self._n_bytes > MAX_ALL_VALUES_BYTES:
-            raise _refusal("it is too long")
+        if len(value) > n_written or self._n_bytes > MAX_ALL_VALUES_BYTES:
+            raise _refusal("it grows too long")
         # The parser only supports double quotes.
         value = value.replace(b'"', b"&#34;")
         value = self._values.setdefault(name, value)  # the first one counts
         return b'<!ENTITY %s "%s">' % (name, value)
 
+    def _note_bad(self, declaration: bytes) -> None:
+        if self._log is not None:
+            text = declaration[:100].decode(errors="replace")
+            self._log.note(Reason.SYNTAX, f"not a declaration: {text}")
+
     def _note_references(self, block: bytes) -> None:
         for each in self._absent:
             if (n_references := block.count(each)) and self._log is not None:
-                detail = f"{each.decode()} is external, a parameter or markup: not read"
+                name = each.decode(errors="replace")
+                detail = f"{name} is external, a parameter or markup: not read"
                 self._log.note(Reason.ENTITY_EXPANSION, detail, n_references)
 
     def _with_right_namespace(self, block: bytes) -> bytes:

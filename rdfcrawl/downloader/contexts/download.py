@@ -16,7 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.core.content import head_of
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import HEAD_BYTES
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.downloader.client import (
@@ -33,6 +34,8 @@ from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
+from rdfcrawl.rdf.sniffing import begins_json
+from rdfcrawl.rdf.text import MARK_BYTES, to_utf8
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
 
@@ -54,7 +57,6 @@ _JSON: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?json").fullmatch
 _MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").search
 _MUST_REVALIDATE: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
 _PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
-_BOM: Final = b"\xef\xbb\xbf"
 # After other faults, the last copy is used as long as it may be.
 _FINAL: Final = frozenset(
     {
@@ -286,12 +288,16 @@ def _content(response: HttpResponse, *, is_checked: bool) -> bytes:
         response: the response.
         is_checked: it would take the place of a context, so it must be one.
     """
-    body = head_of(response, MAX_CONTEXT_BYTES).removeprefix(_BOM)
-    try:
-        body.decode()
-    except UnicodeDecodeError as exc:
-        raise SourceFault(Reason.BAD_CHARSET, "the context is not UTF-8") from exc
-    if not body.lstrip(b" \t\r\n").startswith(b"{"):
+    body = to_utf8(
+        head_of(response, MAX_CONTEXT_BYTES),
+        charset=response.charset,
+        is_xml=False,
+        log=FaultLog(),
+        is_page=False,
+    )
+    if MARK_BYTES in body:
+        raise SourceFault(Reason.BAD_CHARSET, "the context is not UTF-8")
+    if not begins_json(body[:HEAD_BYTES]):
         what = response.media_type or "no media type"
         raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"{what}, no JSON object")
     if is_checked and not _has_context(body):

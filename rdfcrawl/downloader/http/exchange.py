@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Self
@@ -48,6 +49,8 @@ SKIP_BYTES: Final = 64 * 1024
 MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator kept for provenance
+_MEDIA_TYPE: Final = re.compile(r"""[\s"',]*+([^\s"',;]*+)""")
+_CHARSET: Final = re.compile(r"""[\s;,]charset\s*+=\s*+["']?\s*+([^\s"',;]++)""")
 
 
 @dataclass(eq=False)
@@ -339,14 +342,12 @@ def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:
 def parse_content_type(value: str) -> tuple[str, str]:
     """Return media type and charset of a `Content-Type`, in lower case.
 
+    Of several values that a proxy has joined by commas, the first counts. A semicolon
+    may be missing.
+
     >>> parse_content_type('Text/Turtle ; q=1; Charset="UTF-8"')
     ('text/turtle', 'utf-8')
     """
-    media_type, *parameters = _text(value).split(";")
-    charset = ""
-    for parameter in parameters:
-        name, _, content = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            charset = content.strip().strip("\"'").lower()
-            break
-    return media_type.strip().lower(), charset
+    text = _text(value).lower()
+    media_type, charset = _MEDIA_TYPE.match(text), _CHARSET.search(text)
+    return media_type[1] if media_type else "", charset[1] if charset else ""

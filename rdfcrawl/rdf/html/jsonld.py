@@ -77,6 +77,7 @@ def extract_json_ld(
     Raises:
         NeedsSandbox: a context is not available here.
     """
+    is_cut = page.data.rfind(b"<script") > page.data.rfind(b"</script")
     for number, (text, profile) in enumerate(iter_blocks(page, log=log)):
         if number == MAX_BLOCKS:
             log.note(Reason.TOO_LARGE, f"more than {MAX_BLOCKS} blocks of JSON-LD")
@@ -87,7 +88,9 @@ def extract_json_ld(
             yield from read_json_ld_text(
                 text,
                 options=JsonLdReaderOptions(
-                    base=page.likely_base, scope=f"script{number}"
+                    base=page.likely_base,
+                    scope=f"script{number}",
+                    is_whole=not is_cut,
                 ),
                 environment=environment,
                 log=log,

@@ -18,7 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.text import to_utf8
+from rdfcrawl.rdf.charsets import WIDE, codec_of, is_known
+from rdfcrawl.rdf.text import to_utf8, wide_codec
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -185,10 +186,12 @@ def _has_many_attributes(attributes: bytes) -> bool:
 
 PRESCAN_BYTES: Final = 1024  # HTML Standard: the declaration is within the first 1024
 
-_BOMS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BOMS: Final = (
+    *(codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    codecs.BOM_UTF32_BE,  # that of little-endian text begins as in UTF-16
+)
 _is_utf16_le = re.compile(rb"<\0[^\0]\0").match
 _is_utf16_be = re.compile(rb"\0<\0[^\0]").match
-_WIDE: Final = ("utf-16", "utf-32")
 _CHARSET_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
@@ -211,34 +214,6 @@ _MULTIBYTE: Final = frozenset(
 _MIN_OTHERS: Final = 8
 _MIN_BAD: Final = 4  # of a page without any valid sequence, which is windows-1252
 
-# Labels that denote another charset in pages than in Python.
-_PREFIX = re.compile(r"^(?:windows|win|dos)(?=\W?\d)")
-_NO_HYPHENS: Final = str.maketrans("", "", "-_ ")
-_LABELS: Final = {
-    label: codec
-    for codec, labels in (
-        ("cp1252", "ascii us-ascii iso-8859-1 iso8859-1 iso_8859-1 latin1 latin-1 l1"),
-        ("cp1252", "cp1252 x-cp1252 windows-1252 ansi x-user-defined iso-ir-100"),
-        ("cp1252", "cp819 ibm819"),
-        ("gb18030", "gb2312 gbk x-gbk gb_2312-80 chinese csgb2312 iso-ir-58"),
-        ("cp932", "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j csshiftjis"),
-        ("cp949", "euc-kr euckr ks_c_5601-1987 ksc5601 korean"),
-        ("big5hkscs", "big5 big5-hkscs cn-big5 x-x-big5"),
-        ("cp1254", "iso-8859-9 latin5 l5"),
-        ("cp874", "iso-8859-11 tis-620 dos-874 windows-874"),
-        ("utf-16-le", "unicode ucs-2 csunicode iso-10646-ucs-2"),
-        ("cp1251", "x-cp1251"),
-        ("cp1250", "x-cp1250"),
-        ("iso-8859-8", "iso-8859-8-i logical visual"),
-        ("iso-8859-7", "sun_eu_greek"),
-        ("koi8-r", "koi koi8r"),
-        ("mac_cyrillic", "x-mac-cyrillic"),
-        ("mac_roman", "macintosh"),
-        ("utf-8", "unicode-1-1-utf-8 x-unicode20utf8"),
-    )
-    for label in labels.split()
-}
-
 
 def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
     """Return a page as UTF-8 without byte order mark; see `rdf.encoding.to_utf8`.
@@ -253,21 +228,23 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
     if _is_utf16_le(data) or _is_utf16_be(data):
         codec = "utf-16-be" if data[0] == 0 else "utf-16-le"
         return to_utf8(data, charset=codec, is_xml=False, log=log)
-    codec = _codec(charset.strip("\"' \t").lower())
-    if codec.startswith(_WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
+    if wide_codec(data[:PRESCAN_BYTES]):
+        return to_utf8(data, charset="", is_xml=False, log=log)
+    codec = codec_of(charset.strip("\"' \t").lower())
+    if codec.startswith(WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
         log.note(Reason.BAD_CHARSET, f"is not {codec}")
         codec = ""
-    elif codec and not _is_known(codec):
+    elif codec and not is_known(codec):
         log.note(Reason.BAD_CHARSET, f"unknown charset {codec!r}")
         codec = ""
-    codec = codec or _codec(declared_charset(data, is_xml=is_xml))
+    codec = codec or codec_of(declared_charset(data, is_xml=is_xml))
     if codec in _OF_ASCII and data.isascii():
         is_shifted = _ESCAPE in data and not charset
         late = declared_charset(data, is_late=True) if is_shifted else ""
         if late != "iso-2022-jp":
             return data
         codec = late
-    if not codec.startswith(_WIDE):
+    if not codec.startswith(WIDE):
         codec = _unless_refuted(data, codec, log)
     return to_utf8(data, charset=codec, is_xml=False, log=log) if codec else data
 
@@ -277,7 +254,7 @@ def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        if _is_known(codec) and codec != "utf-8":
+        if is_known(codec) and codec != "utf-8":
             return codec
         return _instead_of_utf8(data, codec, log)
     if codec in {"", "utf-8"}:
@@ -297,8 +274,8 @@ def _instead_of_utf8(data: bytes, codec: str, log: FaultLog) -> str:
     read = data.decode("utf-8", "replace")
     n_bad = read.count("\ufffd")
     n_good = len(read) - n_bad - len(data.translate(None, _NOT_ASCII))
-    late = _codec(declared_charset(data, is_late=True))
-    if not _is_known(late) or late == "utf-8":
+    late = codec_of(declared_charset(data, is_late=True))
+    if not is_known(late) or late == "utf-8":
         late = ""
     if codec != "utf-8":  # unknown
         if late or n_good > n_bad:
@@ -330,7 +307,7 @@ def declared_charset(
         return label
     text = SCRIPT.sub(b"", data) if is_late else _CHARSET_COMMENT.sub(b"", head)
     for name in islice(_labels(text), _MAX_LABELS):
-        if _is_known(_codec(name)):
+        if is_known(codec_of(name)):
             return _narrow(name)
         label = label or name
     return _narrow(label)
@@ -343,31 +320,9 @@ def _labels(text: bytes) -> Iterator[str]:
             yield _label(found[1])
 
 
-def _is_known(codec: str) -> bool:
-    try:
-        return codecs.lookup(codec)._is_text_encoding  # noqa: SLF001
-    except (LookupError, ValueError):
-        return False
-
-
 def _narrow(label: str) -> str:
     """Return a label, with UTF-16 replaced by UTF-8: the label was read as ASCII."""
-    return "utf-8" if _codec(label).startswith(_WIDE) else label
-
-
-def _codec(label: str) -> str:
-    """Return the codec of a label, or the label if there is none."""
-    name = _LABELS.get(label, label)
-    try:
-        known = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        usual = _PREFIX.sub("cp", label.removeprefix("x-")).translate(_NO_HYPHENS)
-        is_known = usual != label and _is_known(_LABELS.get(usual, usual))
-        return _codec(usual) if is_known else name
-    if not known.startswith(_WIDE):
-        return known if known == "utf-8" else name
-    # Without a byte order, Python's codecs expect a byte order mark.
-    return known if known.endswith(("le", "be")) else f"{known}-le"
+    return "utf-8" if codec_of(label).startswith(WIDE) else label
 
 
 def _label(name: bytes) -> str:

@@ -52,7 +52,10 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.OPEN_GRAPH: ("rdfcrawl.rdf.html.meta", "extract_open_graph"),
     Extractor.DUBLIN_CORE: ("rdfcrawl.rdf.html.meta", "extract_dublin_core"),
 }
-_UNDERSCORED = re.compile(rb"lang=(?<=[\s:]lang=)[\"']?[a-z]{2,3}_[a-z]")
+_ODD_LANGUAGE = re.compile(
+    rb"lang=(?<=[\s:]lang=)(?:[a-z]{2,3}(?P<mended>_)[a-z]|(?P<quote>[\"'])"
+    rb"(?:\s*+[a-z]{2,3}(?P<also>_)[a-z]|(?!\s*+(?:[a-z]{1,8}(?:-[a-z\d]{1,8})*+\s*+)?[\"'])))"
+)
 _MAX_HELD_BYTES: Final = 16 * 2**20
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
@@ -132,14 +135,21 @@ class PageReading:
         for extractor in dict.fromkeys((*ORDER, *self._custom)):
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
-        if self._output.n_quads and _UNDERSCORED.search(page.lower[:HEAD_BYTES]):
-            detail = "a language tag with an underscore"
-            self._log.note(Reason.REPAIRED, detail, apart=True)
+        if self._output.n_quads:
+            self._note_languages()
         if self._wants_uniform and not page.is_json:
             from rdfcrawl.rdf.html.extruct_reading import uniform_json
 
             uniform = partial(uniform_json, page, self._environment, self._log)
             self.uniform = self._run("extruct", uniform) or ""
+
+    def _note_languages(self) -> None:
+        if found := _ODD_LANGUAGE.search(self._page.lower[:HEAD_BYTES]):
+            is_mended = found["mended"] or found["also"]
+            what = (
+                "a language tag with an underscore" if is_mended else "no language tag"
+            )
+            self._log.note(Reason.REPAIRED, what, apart=True)
 
     def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
         """Return the extractors that need the tree of the full page."""

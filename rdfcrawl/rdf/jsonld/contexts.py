@@ -55,6 +55,8 @@ class JsonLdReaderOptions:
     rdf_direction: RdfDirection = ""
     # `json-ld-1.0` refuses later features
     processing_mode: Literal["json-ld-1.1", "json-ld-1.0"] = "json-ld-1.1"
+    # the text is not truncated, as in a script of a page
+    is_whole: bool = False
     # mends terms and bad nodes; without, as the standard refuses or drops them
     mends: bool = True
 
@@ -63,7 +65,8 @@ class ContextLoader:
     """Loader of the contexts of one document: each once, bundled ones first.
 
     `failure` is the first missing context: libraries wrap it in their own exceptions.
-    With `is_complete` false, it is logged, and `STAND_IN` takes its place.
+    With `is_complete` false, it is logged, and `STAND_IN` takes its place; a truncated
+    one is read up to there.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class ContextLoader:
         self._loaded: dict[str, tuple[str, Any]] = {}
         self._depths: dict[str, int] = {}
         self._missing: dict[str, SourceFault] = {}
+        self._parts: dict[str, Any] = {}  # of contexts that are truncated
         self.is_complete = True
         self.failure: SourceFault | NeedsSandbox | None = None
 
@@ -96,7 +100,7 @@ class ContextLoader:
                 self.failure = self.failure or error
                 raise
             self.log.note(error.fault.reason, error.fault.detail, apart=True)
-            return url, STAND_IN
+            return url, self._parts.get(url, STAND_IN)
         return found
 
     def _load(self, url: str) -> tuple[str, Any]:
@@ -104,8 +108,21 @@ class ContextLoader:
             raise self._missing[url]
         url = _without_fragment(url)
         if url not in self._loaded:
-            self._loaded[url] = bundled_context(url) or self._fetch(url)
+            self._loaded[url] = bundled_context(url) or self._fetched(url)
         return self._loaded[url]
+
+    def _fetched(self, url: str) -> tuple[str, Any]:
+        """Return a context of the Web; of `schema.org`, the bundled one."""
+        try:
+            return self._fetch(url)
+        except SourceFault:
+            host = url.rpartition("/")[2]
+            known = bundled_context(f"http://{host}/") if "." in host else None
+            if known is None:
+                raise
+            detail = f"JSON-LD: a context without a scheme: {host}"
+            self.log.note(Reason.REPAIRED, detail, apart=True)
+            return known
 
     def _fetch(self, url: str) -> tuple[str, Any]:
         depth = self._depths.get(url, 1)
@@ -116,7 +133,11 @@ class ContextLoader:
         if len(self._loaded) >= MAX_CONTEXTS:
             raise _fault(url, f"more than {MAX_CONTEXTS} contexts")
         found = self._source.load(url, document_url=self._document_url)
-        document = _parse(url, found.content, self.log)
+        try:
+            document = _parse(url, found.content, self.log)
+        except _Truncated as error:
+            self._parts[url] = error.part
+            raise _fault(url, "not JSON: truncated") from error
         for reference in iter_references(document.get("@context")):
             self._depths.setdefault(resolve(found.url, reference), depth + 1)
         return found.url, document
@@ -140,17 +161,36 @@ def _parse(url: str, content: bytes, log: FaultLog) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
 
-        mended = mended_json(content.decode("utf-8", "replace"))
-        if not mended.values or mended.losses["truncated"]:
+        mended = mended_json(content.decode("utf-8", "replace"), keeps_open=True)
+        if not mended.values:
             raise _fault(url, f"not JSON: {error}") from error
-        mended.note(log, f"context {url}: {error}")
         document = mended.values[0]
+        if mended.losses["truncated"]:
+            raise _Truncated(_with_stand_in(document)) from error
+        mended.note(log, f"context {url}: {error}")
     if not isinstance(document, dict):
         raise _fault(url, "not a JSON object")
     context = document.get("@context", 0)
     if not isinstance(context, str | dict | list | None):  # API 4.1.2, step 5.2.5
         raise _fault(url, "no context in it")
     return document
+
+
+class _Truncated(Exception):
+    """A context is truncated; `part` defines the terms before its end."""
+
+    def __init__(self, part: dict[str, Any]) -> None:
+        super().__init__()
+        self.part = part
+
+
+def _with_stand_in(document: Any) -> dict[str, Any]:
+    """Return a context whose undefined names are those of a missing one."""
+    context = document.get("@context") if isinstance(document, dict) else None
+    if not isinstance(context, dict | list):
+        return STAND_IN
+    known = context if isinstance(context, list) else [context]
+    return {"@context": [*known, STAND_IN["@context"]]}
 
 
 def _fault(url: str, why: str) -> SourceFault:

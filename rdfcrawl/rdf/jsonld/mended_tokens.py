@@ -20,13 +20,20 @@ _BODIES: Final = {
     ends: re.compile(rf"(?:[^\\{ends}]|\\.)*+", re.DOTALL) for ends in QUOTES.values()
 }
 KEY = re.compile(r"[\w$@-]+(?::[\w$@.-]+(?=\s*:))*+")
+# Tags that editors put between the lines of a text
+MARKUP = re.compile(
+    r"</?(?:p|br|div|span|code|pre|font|strong|em|b|i)(?:\s[^<>\"]*+)?/?>",
+    re.IGNORECASE,
+)
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
-    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:="{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
+    r"""u?"(?:[^"\\]|\\.)*+(?:"\s*+[:=\uff1a"{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
     rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\{{\s*+["}}]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
-_ITEM = re.compile(r"""["'`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|\Z""")
+_ITEM = re.compile(
+    r"""u?["']|[`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|None\b|True\b|False\b|\Z"""
+)
 BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
 COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
@@ -175,6 +182,7 @@ class TokenReader:
             return True
         return (
             text.startswith(("//", "/*", "<!--", "-->"), at)
+            or bool(MARKUP.match(text, at))
             or (is_like_key and bool(NEXT_MEMBER.match(text, begin - 1)))
             or bool(_CONCATENATION.match(text, end + 1))
         )

@@ -12,7 +12,6 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -20,6 +19,7 @@ from rdfcrawl.rdf.jsonld.mended_tokens import (
     BARE,
     COMMAS,
     KEY,
+    MARKUP,
     MEMBER,
     NEXT_MEMBER,
     NOTHING,
@@ -32,13 +32,16 @@ from rdfcrawl.rdf.jsonld.mended_tokens import (
 from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_constant
 
 _IGNORED = re.compile(
-    rf"(?P<space>[{SPACES}]++|&nbsp;|&#160;)"
+    rf"(?P<space>[{SPACES}]++|&nbsp;|&#160;)|(?P<tags>{MARKUP.pattern})"
+    r"|(?P<prefixes>\bu(?=[\"']))"  # of strings in Python
     r"|(?P<CDATA>(?://\s*+)?(?:<!\[CDATA\[|\]\]>))"
     r"|(?P<HTML>(?://\s*+)?(?:<!--|-->))"
-    r"|(?P<comments>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|(?://|(?<!\S)#)[^\n\r\u2028]*+)"
+    r"|(?P<comments>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|(?://|(?<!\S)#)[^\n\r\u2028]*+)",
+    re.IGNORECASE,
 )
 _COLON = re.compile(r"[:\uff1a]|=>?")
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
+_DOUBLED = re.compile(r'\s*+[\[{][\s\[{]*+""[\w@$:.-]++""\s*+:')  # as in CSV
 _ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
 _ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)
 # Of the strict parser; each takes the time to count the lines before.
@@ -50,7 +53,11 @@ _MAX_BRACKETS: Final = 64  # looked at after a wrong one
 
 
 def mended_json(
-    text: str, *, merges: bool = False, keeps_open: bool = False
+    text: str,
+    *,
+    merges: bool = False,
+    keeps_open: bool = False,
+    is_whole: bool = False,
 ) -> MendedJson:
     """Return the objects and arrays of a text.
 
@@ -58,11 +65,13 @@ def mended_json(
         text: that the strict parser refuses.
         merges: merge values of duplicate keys in valid text, too.
         keeps_open: keep objects that are truncated, and not only nodes with a name.
+        is_whole: the text is not truncated; brackets may be missing at its end.
 
     >>> mended_json("var x = {a: [1, 2,], /* b */};").values
     [{'a': [1, 2]}]
     """
-    found, options = MendedJson(), _Options(merges=merges, keeps_open=keeps_open)
+    found = MendedJson()
+    options = _Options(merges=merges, keeps_open=keeps_open, is_whole=is_whole)
     if text.startswith("\ufeff"):
         found.repairs["byte order mark"] += 1
         text = text.lstrip("\ufeff")
@@ -70,6 +79,9 @@ def mended_json(
         with suppress(ValueError):
             text = str(json.loads(f'"{text}"', strict=False))
             found.repairs["escaped quotation marks"] += 1
+    if _DOUBLED.match(text):
+        text = text.replace('""', '"')
+        found.repairs["doubled quotation marks"] += 1
     try:
         _Reader(text, found, options).read_all()
     except _EntityFound:
@@ -103,6 +115,7 @@ class _Options:
 
     merges: bool
     keeps_open: bool
+    is_whole: bool
     unescapes: bool = True  # entities in place of quotation marks
 
 
@@ -120,23 +133,37 @@ class _Reader(TokenReader):
 
     def read_all(self) -> None:
         text, found = self._text, self._found
+        is_after_comma = False
         while True:
             self._skip()
             if self._at >= len(text):
                 break
-            is_missing = not found.values and bool(NEXT_MEMBER.match(text, self._at))
+            closed = found.values[-1] if found.values and is_after_comma else None
+            is_missing = (not found.values or isinstance(closed, dict)) and bool(
+                NEXT_MEMBER.match(text, self._at)
+            )
             if is_missing or text[self._at] in "{[":
                 value = self._next_value(is_missing=is_missing)
-                if value is not NOTHING:
+                if is_missing and closed and value is not NOTHING:
+                    self._add_members(closed, value)
+                elif value is not NOTHING:
                     found.values.append(value)
+                is_after_comma = False
             else:
-                if text[self._at] not in COMMAS:
+                is_after_comma = text[self._at] in COMMAS
+                if not is_after_comma:
                     where = "after" if found.values else "before"
                     if not found.repairs[f"text {where} JSON"]:
                         self._repaired(f"text {where} JSON")
                 self._at += 1
         if len(found.values) > 1:
             found.repairs["several values"] += 1
+
+    def _add_members(self, closed: dict[str, Any], members: dict[str, Any]) -> None:
+        """Add members to an object that was closed before them."""
+        top = _Open(closed, in_context=False)
+        for top.key, value in members.items():
+            self._put(top, value)
 
     def _next_value(self, *, is_missing: bool = False) -> Any:
         is_strict = not (is_missing or self._options.merges)
@@ -192,6 +219,8 @@ class _Reader(TokenReader):
         while True:
             self._skip()
             if self._at >= len(text):
+                if self._options.is_whole:
+                    return self._close_all()
                 raise TruncatedText
             char, top = text[self._at], stack[-1]
             if char in "}]":
@@ -248,6 +277,12 @@ class _Reader(TokenReader):
         for _ in range(n - 1):
             self._pop()
         return self._pop() if n else NOTHING
+
+    def _close_all(self) -> Any:
+        self._repaired("missing brackets", len(self._stack))
+        while (value := self._pop()) is NOTHING:
+            pass
+        return value
 
     def _n_closed(self, kind: type) -> int:
         """Return how many objects and arrays the bracket before here closes."""
@@ -364,7 +399,7 @@ class _Reader(TokenReader):
                 self._put(top, value)
         elif word := BARE.match(text, self._at):
             self._at = word.end()
-            if self._at >= len(text):
+            if self._at >= len(text) and not self._options.is_whole:
                 raise TruncatedText
             value = self._word(word[0], in_object=isinstance(top.value, dict))
             if value is NOTHING:
@@ -411,8 +446,9 @@ class _Reader(TokenReader):
         if old is not value and old != value:
             self._repaired("duplicate keys")
             if not top.in_context and (key[:1] != "@" or key in _MERGED):
-                lists = (x if isinstance(x, list) else [x] for x in (old, value))
-                value = [*chain.from_iterable(lists)]
+                both = old if isinstance(old, list) else [old]
+                both.extend(value if isinstance(value, list) else [value])
+                value = both
         top.value[key] = value
 
     def _complete_part(self) -> Any:

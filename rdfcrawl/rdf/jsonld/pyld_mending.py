@@ -92,8 +92,10 @@ class MendingProcessor(Processor):
         outer = self._place
         if isinstance(element, dict):
             name = element.get("@id", element.get("id"))
-            place = name if isinstance(name, str) else f"{active_property}{outer}"
-            self._place = f" in {place[:_MAX_PLACE]}"
+            is_named = isinstance(name, str)
+            place = name if is_named else f"{active_property}{outer}"
+            if is_named or active_property is not None:
+                self._place = f" in {place[:_MAX_PLACE]}"
         try:
             found = super()._expand(active_ctx, active_property, element, *args, **kw)
         except _ERRORS as error:

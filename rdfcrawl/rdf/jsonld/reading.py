@@ -105,7 +105,7 @@ def read_json_ld_text(
             environment.demand_bounds("JSON that is not well-formed")
         from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
 
-        found = mended_json(text)
+        found = mended_json(text, is_whole=options.is_whole)
         if not found.values:
             raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
         if len(found.values) > 1:
@@ -114,7 +114,7 @@ def read_json_ld_text(
         values, source = found.values, ""
     else:
         values, source = [value], text
-        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        if isinstance(value, str) and _is_json_text(value):
             log.note(Reason.REPAIRED, "JSON-LD: JSON in a string", apart=True)
             inner = replace(options, scope=f"{options.scope}string")
             yield from read_json_ld_text(
@@ -132,6 +132,11 @@ def read_json_ld_text(
             text=source,
             loader=loader,
         )
+
+
+def _is_json_text(text: str) -> bool:
+    """Return whether a string contains JSON, or a string with JSON."""
+    return text.lstrip().startswith(("{", "[", '"{', '"['))
 
 
 def has_json_lines(head: bytes, *, is_whole: bool) -> bool:
@@ -178,28 +183,50 @@ def read_json_lines(
     loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
 
     def blocks() -> Iterator[bytes]:
-        number = 0
-        for block in iter_line_blocks(
-            file.read, max_line_bytes=_MAX_LINE_BYTES, log=log
-        ):
-            for line in block.splitlines():
-                number += 1
-                text = line.decode("utf-8", "replace").strip(" \t\x1e")
-                if not text:
-                    continue
-                loader.failure = None
-                try:
-                    yield from read_json_ld_text(
-                        text,
-                        options=replace(options, scope=f"line{number}"),
-                        environment=environment,
-                        log=log,
-                        loader=loader,
-                    )
-                except SourceFault as error:
-                    log.note(error.fault.reason, f"line {number}: {error.fault.detail}")
+        for number, text in _texts(file, log):
+            loader.failure = None
+            try:
+                yield from read_json_ld_text(
+                    text,
+                    options=replace(options, scope=f"line{number}"),
+                    environment=environment,
+                    log=log,
+                    loader=loader,
+                )
+            except SourceFault as error:
+                log.note(error.fault.reason, f"line {number}: {error.fault.detail}")
 
     yield from gathered(blocks(), GATHER_BYTES)
+
+
+def _texts(file: BinaryIO, log: FaultLog) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a document, each with the number of its first line.
+
+    After the first separator, a text ends at the next one; else at the end of its line.
+    """
+    number, begin, n_held = 0, 1, 0
+    held: list[bytes] = []
+    is_sequence = False
+    for block in iter_line_blocks(file.read, max_line_bytes=_MAX_LINE_BYTES, log=log):
+        for line in block.splitlines():
+            number += 1
+            first, *others = line.split(_SEPARATOR)
+            is_sequence |= bool(others)
+            held.append(first)
+            n_held += len(first)
+            for each in others if is_sequence else (b"",):
+                if text := _joined(held):
+                    yield begin, text
+                begin, held, n_held = number + (not is_sequence), [each], len(each)
+            if n_held > _MAX_LINE_BYTES:
+                log.note(Reason.LITERAL_TOO_LONG, "a text is too long")
+                held, n_held = [], 0
+    if text := _joined(held):
+        yield begin, text
+
+
+def _joined(lines: list[bytes]) -> str:
+    return b"\n".join(lines).decode("utf-8", "replace").strip()
 
 
 def read_json_ld_value(  # keywords
@@ -222,7 +249,9 @@ def read_json_ld_value(  # keywords
         loader: of the contexts, if shared with other values.
     """
     if not isinstance(value, dict | list):
-        return  # section 5.1.2, step 4: free-floating scalars are dropped
+        if value is not None:  # section 5.1.2, step 4: it is dropped
+            log.note(Reason.BAD_TERM, "a value without a property")
+        return
     found = walk(value)
     if text and _may_have_duplicates(text, found.n_keys) and _has_duplicates(text):
         if len(text) > _MENDED_HERE:

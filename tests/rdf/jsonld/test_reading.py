@@ -64,10 +64,17 @@ def test_what_is_no_json_is_a_named_fault(data: bytes) -> None:
     assert [x.reason for x in faults] == [Reason.SYNTAX]
 
 
-@pytest.mark.parametrize("data", [b'"http://c.example/"', b"5", b"null", b"true"])
+@pytest.mark.parametrize("data", [b'"http://c.example/"', b"5", b"true"])
 def test_scalars_say_nothing_and_load_nothing(data: bytes) -> None:
-    """If a document is a scalar, then it has no statements, and no faults."""
-    assert read(data) == (b"", [])
+    """If a document is a scalar, then it is dropped as a value without a property."""
+    text, faults = read(data)
+    assert text == b""
+    assert [fault.reason for fault in faults] == [Reason.BAD_TERM]
+
+
+def test_null_is_an_empty_document() -> None:
+    """If a document is null, then it has no statements, and no faults."""
+    assert read(b"null") == (b"", [])
 
 
 @pytest.mark.parametrize(
