@@ -92,10 +92,10 @@ class MendingProcessor(Processor):
         outer = self._place
         if isinstance(element, dict):
             name = element.get("@id", element.get("id"))
-            is_named = isinstance(name, str)
-            place = name if is_named else f"{active_property}{outer}"
-            if is_named or active_property is not None:
-                self._place = f" in {place[:_MAX_PLACE]}"
+            if isinstance(name, str):
+                self._place = f" in {name[:_MAX_PLACE]}"
+            elif active_property is not None:
+                self._place = f" in {active_property}{outer}"[: _MAX_PLACE + 4]
         try:
             found = super()._expand(active_ctx, active_property, element, *args, **kw)
         except _ERRORS as error:
