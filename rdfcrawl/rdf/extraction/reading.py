@@ -513,7 +513,9 @@ class DocumentReading:
         from rdfcrawl.rdf.unpack.members import graph_of_member
 
         job = self._job
-        graph = graph_of_member(packed.names[-1]) if packed.names else None
+        graph = None
+        if packed.names:
+            graph = graph_of_member(packed.names[-1], packed.source.head())
         if graph is None:
             return job.graph
         if GraphRule(job.url, job.trust).admits(graph):

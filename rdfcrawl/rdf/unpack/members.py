@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from rdfcrawl.core import formats
 from rdfcrawl.core.formats import PackingKind
 
 if TYPE_CHECKING:
@@ -48,14 +49,17 @@ def clean_name(name: str) -> str:
     return _CONTROLS.sub("\ufffd", name[:MAX_NAME_CHARS])
 
 
-def graph_of_member(name: str) -> str | None:
+def graph_of_member(name: str, head: bytes = b"") -> str | None:
     """Return the URI that is URL-encoded in the name of a member, if any.
 
     Source: Semantic Sitemaps section 2.3: "each file name is the URL encoded
-    URI/URL". Leading folders are ignored.
+    URI/URL". Leading folders are ignored, and so is the extension of a format if the
+    first bytes of the member, `head`, name the URI without it, and not with it.
 
     >>> graph_of_member("dump/http%3A%2F%2Fexample.org%2Fcaf%C3%A9")
     'http://example.org/café'
+    >>> graph_of_member("http%3A%2F%2Fe.example%2Fa.nt", b"<http://e.example/a> <p:q>")
+    'http://e.example/a'
     >>> graph_of_member("dump.nt") is None
     True
     """
@@ -67,4 +71,23 @@ def graph_of_member(name: str) -> str | None:
         has_host = bool(urlsplit(uri).hostname)
     except ValueError:
         return None
-    return uri if has_host and not _NO_IRI.search(uri) else None
+    if not has_host or _NO_IRI.search(uri):
+        return None
+    short, dot, extension = uri.rpartition(".")
+    is_extension = dot and formats.format_of_name(f"x.{extension}") is not None
+    if is_extension and _names(head, short) and not _names(head, uri):
+        return short
+    return uri
+
+
+def _names(head: bytes, uri: str) -> bool:
+    """Return whether a text has a URI, also with a fragment or as a prefixed name."""
+    text = head.replace(b"&amp;", b"&")
+    namespace, slash, local = uri.rpartition("/")
+    full, before, after = (
+        re.escape(part).encode() for part in (uri, namespace + slash, local)
+    )
+    if re.search(rb"[\"'<]%b[\"'>#]" % full, text):
+        return True
+    has_prefix = local and re.search(rb"[\"'<]%b[\"'>]" % before, text)
+    return bool(has_prefix and re.search(rb"[\w-][:;]%b(?![\w.-])" % after, text))

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -274,6 +275,33 @@ def test_equal_names_are_told_apart() -> None:
 def test_names_may_be_graphs(name: str, graph: str | None) -> None:
     """If a member's name is a URL-encoded URI, then it is used (Sitemaps 2.3)."""
     assert graph_of_member(name) == graph
+
+
+@pytest.mark.parametrize(
+    ("extension", "head", "is_named_so"),
+    [
+        ("rdf", '<rdf:Description rdf:about="http://e.example/d/a?b&amp;c">', False),
+        ("rdf", '<rdf:Description rdf:about="http://e.example/d/a?b&amp;c#me">', False),
+        ("rdf", '<e:T rdf:about="http://e.example/d/a?b&amp;c.rdf">', True),
+        ("rdf", '<e:T rdf:about="http://e.example/d/other">', True),
+        ("ttl", "@prefix d: <http://e.example/d/> .\nd:a?b&c a d:T .", False),
+        (
+            "nt",
+            "<http://e.example/d/a?b&c> <urn:p> <http://e.example/d/a?b&c.nt>",
+            True,
+        ),
+        ("nt", "", True),
+        ("v2", "<http://e.example/d/a?b&c> <urn:p> 'x' .", True),
+    ],
+)
+def test_extension_of_a_member_is_no_part_of_its_uri(
+    extension: str, head: str, *, is_named_so: bool
+) -> None:
+    """If a member only names its URI without an extension, then this is its graph."""
+    uri = "http://e.example/d/a?b&c"
+    name = f"{quote(uri, safe='')}.{extension}"
+    graph = graph_of_member(name, head.encode())
+    assert graph == (f"{uri}.{extension}" if is_named_so else uri)
 
 
 # -- sources ---------------------------------------------------------------------------
