@@ -83,7 +83,7 @@ def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
     assert [*host.wrongly_set_aside()] == ["/c/#"]
     assert host.chance(ITEM) is UrlChance.GOOD
     assert host.chance(LIST) is host.chance(TOP) is UrlChance.SOME
-    for _ in range(4 * TRIES):
+    for _ in range(2 * TRIES):
         assert host.chance(LIST) is UrlChance.SOME
         fetch(host, LIST, parent=TOP)
     assert host.chance(LIST) is host.chance(TOP) is UrlChance.UNLIKELY

@@ -3,7 +3,7 @@
 Each form of URL is an arm. A fetch is a try, and a success if its document has wanted
 statements. A page that first linked to such a document has led to it. A form without
 successes is unlikely after some tries that led nowhere, and a form that has led to such
-documents after four times as many in a row: its URLs come last, and all but a small
+documents after twice as many in a row: its URLs come last, and all but a small
 share of these, chosen by hash, are not fetched at all. A form that leads to forms that
 lead is kept, too. A form of few tries is judged with the wider form around it. Until a
 host has its first success, each form has ten times as many tries.
@@ -25,7 +25,7 @@ from rdfcrawl.uri.page_forms import PageForm
 
 MAX_FORMS: Final = 300  # of a host, with counts
 _MAX_PARENTS: Final = 4  # forms remembered as leading to one form
-_STALE_TRIES: Final = 4  # times as many tries, before a form leads nowhere any more
+_STALE_TRIES: Final = 2  # times as many tries, before a form leads nowhere any more
 _WIDE_TRIES: Final = 4  # times as many tries, before a wide form is unlikely
 _FIRST_TRIES: Final = 10  # times as many tries, before a host has any success
 _GOOD_SHARE: Final = 0.5

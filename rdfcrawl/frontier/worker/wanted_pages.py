@@ -38,6 +38,8 @@ from rdfcrawl.uri.traps import form_of
 logger = logging.getLogger(__name__)
 
 _MAX_HOSTS: Final = 10_000  # remembered here
+_LEADING: Final = ""  # counts pages of all forms that led to others
+_MOST_LEADING: Final = 3  # of these in a visit
 _USE: Final = "count pages by their forms"
 
 
@@ -111,6 +113,11 @@ class WantedPages:
                     if fetched[form.narrow] >= forms.n_left(form):
                         visit.give_back([index])
                     fetched[form.narrow] += 1
+                case UrlChance.SOME:
+                    # Those that they lead to come before the others.
+                    if fetched[_LEADING] >= _MOST_LEADING:
+                        visit.give_back([index])
+                    fetched[_LEADING] += 1
                 case UrlChance.UNLIKELY if not is_explored(record.url, share):
                     visit.set_aside(index)
                     forms.add_unlikely(form)
