@@ -160,6 +160,12 @@ def names_json_ld(lower: bytes, start: int = 0) -> bool:
     return _NEARLY_JSON_LD.search(lower, start) is not None
 
 
+def names_open_graph(lower: bytes, start: int = 0) -> bool:
+    """Return whether a page may have a tag of Open Graph, from a position on."""
+    at = lower.find(b"property", start)
+    return at >= 0 and _OPEN_GRAPH.search(lower, at) is not None
+
+
 def scan(lower: bytes) -> frozenset[Extractor]:
     """Return the extractors that may find something; never `RULES`, selected by URL.
 

@@ -53,10 +53,11 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
 
     Source: The Open Graph protocol (ogp.me); RDFa Core 1.1 Initial Context.
     """
-    root = page.tree.root
+    is_in_head = not page.is_parsed and page.has_open_graph_in_head_only
+    tree = page.head_tree if is_in_head else page.tree
+    root, head = tree.root, tree.head
     if root is None:
         return
-    head = page.tree.head
     namespaces = dict(_OPEN_GRAPH)
     for element in filter(None, (root, head)):
         attributes = element.attributes
@@ -65,8 +66,10 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
                 namespaces[key[6:].lower()] = value.strip()
         namespaces |= prefix_pairs(attributes.get("prefix") or "")
     subject, document = iri(page.base), page.url.partition("#")[0]
-    language = page.language_of(head or root)
-    for node in _limited(page.tree.css("meta[property][content]"), log):
+    language = page.head_language
+    # Selectors of attributes alone take half the time.
+    nodes = [node for node in tree.css("[content][property]") if node.tag == "meta"]
+    for node in _limited(nodes, log):
         attrs = node.attributes
         text = _NOT_IN_XML.sub("", attrs["content"] or "")
         content = literal(text, language=language)

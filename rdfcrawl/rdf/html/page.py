@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
-from rdfcrawl.rdf.html.extractors import names_json_ld
+from rdfcrawl.rdf.html.extractors import names_json_ld, names_open_graph
 from rdfcrawl.rdf.html.prescan import (
     SCRIPT,
     TAG,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")
+_find_base = re.compile(rb"<base").search
 
 
 class ParsedPage:
@@ -115,6 +116,11 @@ class ParsedPage:
             raise SourceFault(self._refusal.reason, self._refusal.detail)
         return LexborHTMLParser(self.utf8)
 
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the tree of the full page is available."""
+        return "tree" in self.__dict__
+
     @cached_property
     def head_bytes(self) -> int:
         """Length of the page's head in `utf8`; 0 if unknown."""
@@ -123,7 +129,7 @@ class ParsedPage:
     @property
     def head_tree(self) -> LexborHTMLParser:
         """The tree of the page if already parsed; else the tree of the head."""
-        if "tree" in self.__dict__ or not self.head_bytes:
+        if self.is_parsed or not self.head_bytes:
             return self.tree
         return self._head_tree
 
@@ -153,6 +159,23 @@ class ParsedPage:
         scripts = self.head_tree.css("script[type]")
         return all(script.parent.tag == "head" for script in scripts if script.parent)
 
+    @cached_property
+    def has_open_graph_in_head_only(self) -> bool:
+        """Whether `head_tree` has all that the Open Graph extractor reads."""
+        if not self.head_bytes or self.is_head_heavy:
+            return False
+        lower = self.lower
+        if names_open_graph(lower, self.head_bytes):
+            return False
+        if lower.find(b"<html", self.head_bytes) >= 0:  # its attributes count
+            return False
+        tree = self.head_tree
+        if _own_language(tree) is None and b"content-language" in lower:
+            return False
+        # A frame set removes the body, with any tags moved there.
+        tags = tree.css("meta[property]")
+        return all(tag.parent.tag == "head" for tag in tags if tag.parent)
+
     @property
     def likely_base(self) -> str:
         """The base; for a page too deep to be parsed, its URL."""
@@ -167,6 +190,8 @@ class ParsedPage:
 
         Source: HTML Standard 4.2.3, "frozen base URL".
         """
+        if self.is_parsed and _find_base(self.lower) is None:
+            return self.url  # most pages have none, and the tree of a page is large
         node = self.head_tree.css_first("base[href]")
         href = (node.attributes["href"] or "").strip() if node is not None else ""
         if not href or len(href) > _MAX_BASE_CHARS:
@@ -177,9 +202,14 @@ class ParsedPage:
     @cached_property
     def default_language(self) -> str:
         """Language of elements without `lang`: HTML Standard, "pragma-set default"."""
-        selector = 'meta[http-equiv="content-language" i][content]'
-        node = self.tree.css_first(selector)
-        return language_tag(node.attributes["content"] or "") if node else ""
+        return _pragma_language(self.tree)
+
+    @property
+    def head_language(self) -> str:
+        """Language of the head; see `language_of`."""
+        tree = self.head_tree
+        own = _own_language(tree)
+        return _pragma_language(tree) if own is None else own
 
     def language_of(self, node: LexborNode) -> str:
         """Return the language of an element; empty if unknown.
@@ -221,6 +251,22 @@ class ParsedPage:
         if len(found) == 1 and root is not None and root.mem_id in found:
             return {0: found[root.mem_id]}
         return found | {0: self.default_language}
+
+
+def _own_language(tree: LexborHTMLParser) -> str | None:
+    """Return the language that the head or the root declares; None if neither does."""
+    for node in filter(None, (tree.head, tree.root)):
+        attrs = node.attributes
+        if "lang" in attrs or "xml:lang" in attrs:
+            key = "lang" if "lang" in attrs else "xml:lang"
+            return language_tag(attrs[key] or "")
+    return None
+
+
+def _pragma_language(tree: LexborHTMLParser) -> str:
+    selector = 'meta[http-equiv="content-language" i][content]'
+    node = tree.css_first(selector)
+    return language_tag(node.attributes["content"] or "") if node else ""
 
 
 # Markup of XML, in which any tag may be that of an empty element.

@@ -46,6 +46,7 @@ T = TypeVar("T")
 # Cheap ones first: their output is complete before another can fail.
 _READ_TWICE: Final = frozenset({Extractor.MICRODATA, Extractor.RDFA})
 _IN_TEMPLATES: Final = _READ_TWICE | {Extractor.JSON_LD, Extractor.SCRIPTS}
+_OF_HEADS: Final = frozenset({Extractor.JSON_LD, Extractor.OPEN_GRAPH})
 ORDER: Final = tuple(Extractor)
 _FUNCTIONS: Final = {  # imported on first use
     Extractor.MICRODATA: ("rdfcrawl.rdf.html.microdata", "extract_microdata"),
@@ -154,9 +155,13 @@ class PageReading:
     def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
         """Return the extractors that need the tree of the full page."""
         runs = needed - self._excluded
-        if runs == {Extractor.JSON_LD} and self._page.has_json_ld_in_head_only:
-            return needed - runs
-        return needed
+        if not runs or not runs <= _OF_HEADS:
+            return needed
+        page = self._page
+        is_in_head = (
+            Extractor.JSON_LD not in runs or page.has_json_ld_in_head_only
+        ) and (Extractor.OPEN_GRAPH not in runs or page.has_open_graph_in_head_only)
+        return needed - runs if is_in_head else needed
 
     def _needs_full_page(self, of_tree: frozenset[str]) -> bool:
         """Return whether links are searched in the full page, not just its head."""

@@ -7,7 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.html.jsonld import iter_blocks
+from rdfcrawl.rdf.html.meta import extract_open_graph
 from rdfcrawl.rdf.html.page import ParsedPage, end_of_head
 from tests.support.examples import examples
 
@@ -97,6 +99,28 @@ def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> N
     ]
     page = ParsedPage(data, url=URL)
     assert [text for text, _ in iter_blocks(page)] == expected
+
+
+_TAG = "<meta property=og:title content=t>"
+_OF_LANGUAGE = ["<html lang=de>", "<html prefix='og: urn:x:'>", "lang=fr"]
+_OF_LANGUAGE += ["<meta http-equiv=content-language content=it>", "property=og:type"]
+
+
+@example("<p>", ["<frameset>"])
+@example("", ["<html lang=de>"])
+@example("", ["<meta http-equiv=content-language content=it>"])
+@given(
+    st.lists(_PIECES, max_size=8).map("".join),
+    st.lists(st.sampled_from(_OF_LANGUAGE) | _PIECES, max_size=8),
+)
+@settings(max_examples=examples(400), deadline=None)
+def test_open_graph_of_a_head_is_that_of_the_page(head: str, body: list[str]) -> None:
+    """If just the head is parsed for Open Graph, then its statements are all."""
+    data = ("<html>" + head + _TAG + "</head>" + "".join(body)).encode()
+    whole, page = ParsedPage(data, url=URL), ParsedPage(data, url=URL)
+    whole.__dict__["has_open_graph_in_head_only"] = False
+    expected = [*extract_open_graph(whole, FaultLog())]
+    assert [*extract_open_graph(page, FaultLog())] == expected
 
 
 @given(st.lists(_PIECES, max_size=14).map("".join), st.lists(_PIECES, max_size=8))
