@@ -41,6 +41,7 @@ class RunEnd:
         now: the crawl, over all runs.
         crawl: its options.
         member: the spider of the command.
+        run: number of finished runs when this one began.
         n_done: documents of this run.
         secs: duration of this run.
         outcome: one word for its end.
@@ -52,6 +53,7 @@ class RunEnd:
     now: CrawlSnapshot
     crawl: CrawlOptions
     member: CrawlMember
+    run: int
     n_done: int
     secs: float
     outcome: str
@@ -73,7 +75,7 @@ class RunEnd:
 
 def print_summary(end: RunEnd) -> None:
     """Print the summary of a crawl to stderr, and one line of it to a log file."""
-    results = ResultSummary.read(end.crawl.paths.results)
+    results = ResultSummary.read(end.crawl.paths.results, end.run)
     rows = _rows(end, results)
     if has_log_file() or json_lines():
         logger.info("%s: %s%s", end.outcome, one_line(end.now, None), results.failed)
@@ -101,6 +103,7 @@ def _rows(end: RunEnd, results: ResultSummary) -> dict[str, str]:
         "left in queue": f"{end.n_left:,}",
         "not due": safe_text(end.not_due),
         "owed": _owed(now.owed),
+        "incomplete": results.lacks,
         "wanted": _wanted(end),
         "unlikely": safe_text(_unlikely(now)),
         "quotas": epochs_text(now) if now.epochs else "",
@@ -111,12 +114,12 @@ def _rows(end: RunEnd, results: ResultSummary) -> dict[str, str]:
         "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
         "provenance": f"{_shown(paths.provenance)}/*.jsonl.gz",
-        "hint": HINT if end.lost_logs else _hint(end, results.why_empty or LOOK),
+        "hint": HINT if end.lost_logs else _hint(end, results),
     }
     return {name: text for name, text in rows.items() if text}
 
 
-def _hint(end: RunEnd, why_empty: str) -> str:
+def _hint(end: RunEnd, results: ResultSummary) -> str:
     """Return the first hint that holds; empty if none does."""
     now, member, figures = end.now, end.member, end.now.figures
     source = member.accepts.source
@@ -138,12 +141,16 @@ def _hint(end: RunEnd, why_empty: str) -> str:
         (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
         (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
         (bool(end.own), end.own.hint),
+        (
+            bool(results.incomplete),
+            "the same command reads incomplete sources again",
+        ),
         (now.n_given_up > 0, _RETRY),
         (
             n_hyperlinks > (now.quads and figures.get("link/offered", 0)),
             f"{counted(n_hyperlinks, 'hyperlink')} of seeds not followed: {_FOLLOWING}",
         ),
-        (not now.quads, f"no statements were found: {why_empty}"),
+        (not now.quads, f"no statements were found: {results.why_empty or LOOK}"),
         (
             end.has_want and not figures.get("want/statements"),
             f"nothing wanted was found: {_WANT_NAMES}",

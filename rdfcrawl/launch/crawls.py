@@ -46,6 +46,7 @@ _VERBOSE_LOGGERS = (
     "scrapy.middleware",
     "scrapy.utils.log",
 )
+_FAILURES: Final = ("frontier/failed", "frontier/owed", "fault/incomplete")
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _FAILURE_LOGGERS = (
@@ -178,9 +179,9 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):
         return EXIT_CODE
-    failed = stats.get("frontier/failed") or stats.get("frontier/owed")
+    failed = any(map(stats.get, _FAILURES))
     return codes.of(
-        has_failed=bool(failed), has_own_faults=bool(stats.get(OWN_FAULT_DOCUMENTS))
+        has_failed=failed, has_own_faults=bool(stats.get(OWN_FAULT_DOCUMENTS))
     )
 
 

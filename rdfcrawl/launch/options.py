@@ -184,7 +184,8 @@ class ExitCodes(OptionsTable):
 
     failed: int = integer("FAILED_EXIT_CODE", 0, 0, 255)
     """exit code of a crawl that has finished and given up URIs whose hosts failed
-    (`frontier/failed`), or owes some (`frontier/owed`)"""
+    (`frontier/failed`), owes some (`frontier/owed`), or has read a source in part
+    (`fault/incomplete`)"""
     own_fault: int = integer("OWN_FAULT_EXIT_CODE", 4, 0, 255)
     """exit code of a crawl that has finished, and in which an [own
     fault](faults.md#own-faults) has kept something of a document from being read

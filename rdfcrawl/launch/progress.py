@@ -53,6 +53,7 @@ class ProgressReport:
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
         self._lost_logs: list[str] = []
+        self._run = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -67,7 +68,7 @@ class ProgressReport:
         """Start the display."""
         session = self._spider.session
         if session is not None:
-            self._lost_logs = session.lost_logs
+            self._lost_logs, self._run = session.lost_logs, session.run
             self._task = asyncio.create_task(
                 watch(session.frontier, self._options, self._store_lines)
             )
@@ -95,6 +96,7 @@ class ProgressReport:
                 now=self._last,
                 crawl=self._spider.options.crawl,
                 member=self._spider.member,
+                run=self._run,
                 n_done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,

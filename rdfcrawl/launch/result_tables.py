@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,13 +14,18 @@ from rdfcrawl.core.errors import safe_text
 from rdfcrawl.core.messages import counted
 from rdfcrawl.launch.empty_advice import advice_for_seeds
 from rdfcrawl.monitor.operating.tables import table as table_lines
-from rdfcrawl.stores.log.result_table import ResultTable, SeedCounts
+from rdfcrawl.stores.log.result_table import (
+    ResultTable,
+    SeedCounts,
+    incomplete_sources,
+)
 from rdfcrawl.stores.log.results import HOSTS, SEEDS, HostResults, SeedResult
 from rdfcrawl.stores.segment_file import log_bytes
 
 _MOST_SEEDS: Final = 20
 _NO_SEEDS: Final = SeedCounts(0, 0)
 _MOST_HOSTS: Final = 5
+_MOST_INCOMPLETE: Final = 3
 _MOST_LOG_BYTES: Final = 64 * 1024 * 1024  # compressed; larger ones take too long
 _MOST_CHARS: Final = 70  # of a URL or detail in a table
 _MOST_RESULTS: Final = 5  # of a host
@@ -32,23 +37,27 @@ class ResultSummary:
 
     Attributes:
         seeds: number of seeds with a result, and of failed ones.
+        incomplete: sources that this run has read in part, each with a detail.
         why_empty: why seeds have no statements, and what to type.
         lines: a table of the seeds if there are several or one failed, and a table of
             the hosts with requests that failed if there are several hosts.
     """
 
     seeds: SeedCounts = _NO_SEEDS
+    incomplete: Mapping[str, str] = field(default_factory=dict)
     why_empty: str = ""
     lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, root: Path) -> ResultSummary:
+    def read(cls, root: Path, run: int) -> ResultSummary:
         """Read the logs of results of a crawl, unless they are very large.
 
         Args:
             root: of the results, `CRAWL_DIR/<CRAWL_ID>/results`.
+            run: of the crawl.
         """
         try:
+            incomplete = incomplete_sources(root, run)
             kinds = [x for x in (SEEDS, HOSTS) if log_bytes(root / x) < _MOST_LOG_BYTES]
             with ResultTable.opened(root, *kinds) as table:
                 counts = table.counts()
@@ -56,19 +65,36 @@ class ResultSummary:
                 lines = [*_first_seeds(table, counts), *_first_hosts(table)]
         except (OSError, sqlite3.Error) as error:
             return cls(lines=[f"results: {error}"])
-        return cls(seeds=counts, why_empty=safe_text(why_empty), lines=lines)
+        return cls(
+            seeds=counts,
+            incomplete=incomplete,
+            why_empty=safe_text(why_empty),
+            lines=lines,
+        )
 
     @property
     def failed(self) -> str:
-        """The number of failed seeds, behind an outcome; empty if none has failed.
+        """Failed seeds and incomplete sources, behind an outcome; empty if none are.
 
-        >>> ResultSummary(seeds=SeedCounts(6, 3)).failed
-        '; 3 of 6 seeds failed'
+        >>> ResultSummary(seeds=SeedCounts(6, 3), incomplete={"http://a/": ""}).failed
+        '; 3 of 6 seeds failed; 1 source is incomplete'
         """
         n_seeds, n_failed = self.seeds.n_seeds, self.seeds.n_failed
-        if not n_failed:
-            return ""
-        return f"; {n_failed:,} of {counted(n_seeds, 'seed')} failed"
+        text = (
+            f"; {n_failed:,} of {counted(n_seeds, 'seed')} failed" if n_failed else ""
+        )
+        n = len(self.incomplete)
+        if n:
+            text += f"; {counted(n, 'source is', 'sources are')} incomplete"
+        return text
+
+    @property
+    def lacks(self) -> str:
+        """The first incomplete sources, with what they lack."""
+        first = islice(self.incomplete.items(), _MOST_INCOMPLETE)
+        parts = [f"{_short(url)} ({_short(detail)})" for url, detail in first]
+        more = len(self.incomplete) - len(parts)
+        return ", ".join(parts) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _first_seeds(table: ResultTable, counts: SeedCounts) -> Iterator[str]:

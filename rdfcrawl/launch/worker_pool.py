@@ -86,6 +86,7 @@ class WorkerPool:
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
+        self._run = 0
         self._not_due = ""
         self._is_stopping = False
         self._run = 0  # number of earlier runs
@@ -125,6 +126,7 @@ class WorkerPool:
                 now=last,
                 crawl=self._options,
                 member=self._member,
+                run=self._run,
                 n_done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
@@ -158,6 +160,7 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
+        self._run = await frontier.begin_run()
         self._lost_logs = await lost_logs(frontier, self._options)
         self._not_due = await queue_later_run(self._checked)
         self._run = await frontier.begin_run()

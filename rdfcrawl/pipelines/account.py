@@ -93,7 +93,10 @@ class AccountPipeline(SegmentPipeline):
         self.open(self._worker.name)
         crawl = self._spider.options.crawl
         self._results = ResultLog(
-            crawl.paths.results, self._worker.name, crawl.stores.segments
+            crawl.paths.results,
+            self._worker.name,
+            crawl.stores.segments,
+            session.run,
         )
 
     async def flush(self) -> StoreFault | None:

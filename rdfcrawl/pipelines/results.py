@@ -8,16 +8,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import head_of
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.stores.log.results import (
     HOSTS,
+    INCOMPLETE,
     MAX_CHARS,
     SEEDS,
     SeedResult,
     host_line,
+    incomplete_line,
     seed_line,
 )
 from rdfcrawl.stores.nquads import recover
@@ -40,14 +43,20 @@ class ResultLog:
         root: folder of the results of a crawl.
         worker: name of the worker.
         limits: of each segment.
+        run: of the crawl.
     """
 
-    def __init__(self, root: Path, worker: str, limits: SegmentLimits) -> None:
-        for kind in (SEEDS, HOSTS):
+    def __init__(
+        self, root: Path, worker: str, limits: SegmentLimits, run: int
+    ) -> None:
+        for kind in (SEEDS, HOSTS, INCOMPLETE):
             (root / kind).mkdir(parents=True, exist_ok=True)
             recover(root / kind)
         self._seeds = QuadSegments(root / SEEDS, worker, limits, form="txt")
         self._hosts = QuadSegments(root / HOSTS, worker, limits, form="txt")
+        self._incomplete = QuadSegments(root / INCOMPLETE, worker, limits, form="txt")
+        self._run = run
+        self._lacks: dict[str, str] = {}  # source -> detail
         self._seed_results: dict[tuple[str, int], SeedResult] = {}
         self._captured: Counter[str] = Counter()  # statements by URL of an archive
         # documents and statements by origin and result
@@ -71,12 +80,20 @@ class ResultLog:
             is_request = document.response.requested or not document.status
             sums[0] += bool(is_request or is_capture)
             sums[1] += 0 if document.has_same_statements else document.n_quads
+        if document.faults and record.kind.is_source:
+            self._note_source(document)
         if record.depth or record.parent or not is_seed(record):
             return
         if is_capture:  # its file comes later
             self._captured[record.url] += document.n_quads
         else:
             self._note_seed(document, status)
+
+    def _note_source(self, document: Document) -> None:
+        for fault in document.faults:
+            if fault.reason is Reason.INCOMPLETE:
+                url = document.record.url[:MAX_CHARS]
+                self._lacks.setdefault(url, fault.detail[:MAX_CHARS])
 
     def _note_seed(self, document: Document, status: Status) -> None:
         record, fault = document.record, next(iter(document.faults), None)
@@ -102,19 +119,26 @@ class ResultLog:
         self._seed_results[url, version_ms] = result
 
     async def flush(self) -> None:
-        """Write the results since the last flush; those of seeds are durable."""
+        """Write the results since the last flush; those of hosts are not durable."""
         self._write()
-        await asyncio.gather(self._seeds.flush(), self._hosts.flush(sync=False))
+        await asyncio.gather(
+            self._seeds.flush(), self._incomplete.flush(), self._hosts.flush(sync=False)
+        )
 
     async def close(self) -> None:
         """Flush and close the log."""
         self._write()
-        await asyncio.gather(self._seeds.close(), self._hosts.close())
+        logs = self._seeds, self._incomplete, self._hosts
+        await asyncio.gather(*(log.close() for log in logs))
 
     def _write(self) -> None:
         seeds, self._seed_results = self._seed_results, {}
         if seeds:
             self._seeds.write_document(b"".join(map(seed_line, seeds.values())))
+        lacks, self._lacks = self._lacks, {}
+        if lacks:
+            found = (incomplete_line(x, self._run, lacks[x]) for x in lacks)
+            self._incomplete.write_document(b"".join(found))
         if self._sums:
             by_host: defaultdict[tuple[str, str], list[int]]
             by_host = defaultdict(lambda: [0, 0])

@@ -22,7 +22,8 @@ _SIZE: Final = (
     "size"  # statements of the last run that was believed, and of a later one
 )
 _OPEN: Final = "open"  # in a run: tasks that were queued
-_DONE: Final = "done"  # in a run: tasks that were done -> number of their statements
+# in a run: tasks that were done -> number of their statements, and tasks they queued
+_DONE: Final = "done"
 # in a run: `by_post`, `by_get`, `by_parameter`, `location`, `has_results`, `has_data`,
 # `is_dead`, `is_lossy`, `is_doubtful`, `lessons`, `pings`
 _STATE: Final = "sparql"
@@ -134,11 +135,21 @@ class EndpointState:
     # -- tasks ---------------------------------------------------------------------
 
     async def end_task(self, task: str, n_statements: int, more: Iterable[str]) -> None:
-        """Mark a task as done, and `more` as queued."""
-        opened = dict.fromkeys([task, *more], "")
-        await self._store.put(self._key, self._table(_OPEN), opened)
-        done = {task: str(n_statements)}
-        await self._store.put(self._key, self._table(_DONE), done)
+        """Mark a task as done, and `more` as queued.
+
+        A task that is repeated, since its worker died, may queue other ones: those of
+        the first time are not waited for.
+        """
+        names, key = [task, *more], self._key
+        done, opened = self._table(_DONE), self._table(_OPEN)
+        before = (await self._store.get(key, done, task) or "").split()[1:]
+        if left := [name for name in before if name not in names]:
+            known = await self._store.get_many(key, done, left)
+            lost = [x for x, text in zip(left, known, strict=True) if text is None]
+            await self._store.drop(key, opened, lost)
+        await self._store.put(key, opened, dict.fromkeys(names, ""))
+        words = " ".join([str(n_statements), *names[1:]])
+        await self._store.put(key, done, {task: words})
 
     async def is_finished(self) -> bool:
         """Return whether all tasks are done."""
@@ -149,7 +160,7 @@ class EndpointState:
     async def n_statements(self) -> int:
         """Return the number of statements in the responses of this run."""
         done = self._store.entries(self._key, self._table(_DONE))
-        return sum([int(number) async for _, number in done])
+        return sum([int(text.partition(" ")[0]) async for _, text in done])
 
     async def fail_task(self, task: str) -> int:
         """Return the number of tasks that failed since the last success."""
@@ -271,7 +282,10 @@ class EndpointState:
             elif kept is None or is_gone(kept):
                 await self._store.put(self._key, _RESPONSES, {url: own})
                 yield url
-        await self._store.drop(self._key, _RESPONSES, forgotten)
+        # Another worker may have written one of them meanwhile.
+        texts = await self._store.get_many(self._key, _RESPONSES, forgotten)
+        gone = [x for x, text in zip(forgotten, texts, strict=True) if not _kept(text)]
+        await self._store.drop(self._key, _RESPONSES, gone)
 
     async def iter_left(self) -> AsyncIterator[str]:
         """Yield all documents, of a scope that is harvested no longer."""

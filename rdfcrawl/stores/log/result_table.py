@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rdfcrawl.stores.log.results import SEEDS, HostResults, SeedResult
+from rdfcrawl.stores.log.results import INCOMPLETE, SEEDS, HostResults, SeedResult
 from rdfcrawl.stores.reading import iter_blocks, reading
 from rdfcrawl.stores.segment_file import TornMember, list_segments
 
@@ -151,6 +151,20 @@ class ResultTable:
                 n_bad=n_bad,
                 results=json.loads(results),
             )
+
+
+def incomplete_sources(root: Path, run: int) -> dict[str, str]:
+    """Return the sources that were read in part in a run, each with a detail.
+
+    Args:
+        root: of the results, `CRAWL_DIR/<CRAWL_ID>/results`.
+        run: of the crawl.
+
+    Raises:
+        OSError: the disk cannot be read.
+    """
+    rows = _iter_rows(root / INCOMPLETE, 3)
+    return {url: detail for url, in_run, detail in rows if in_run == run}
 
 
 def _iter_rows(folder: Path, n_values: int) -> Iterator[list[Any]]:

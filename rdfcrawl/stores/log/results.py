@@ -1,9 +1,11 @@
 """The log of results: of each seed, and of the requests to each host.
 
-Two folders of segments, `results/seeds` and `results/hosts`; a line is a JSON array:
+Folders of segments, `results/seeds`, `results/hosts` and `results/incomplete`; a line
+is a JSON array:
 
     [URL, version, status, HTTP status, statements, links, reason, detail]
     [host, result, documents, statements]
+    [URL of a source that was read in part, run, detail]
 
 The latest line of a seed counts; those of a host and a result are added up.
 """
@@ -16,6 +18,7 @@ from typing import Final
 
 SEEDS: Final = "seeds"
 HOSTS: Final = "hosts"
+INCOMPLETE: Final = "incomplete"
 MAX_CHARS: Final = 2048
 """Stored characters of a URL or detail."""
 
@@ -73,6 +76,11 @@ def seed_line(seed: SeedResult) -> bytes:
 def host_line(host: str, result: str, n_documents: int, n_statements: int) -> bytes:
     """Return the line of additional documents of a host with one result."""
     return _line((host, result, n_documents, n_statements))
+
+
+def incomplete_line(url: str, run: int, detail: str) -> bytes:
+    """Return the line of a source that was read in part in a run."""
+    return _line((url, run, detail))
 
 
 def _line(values: tuple[object, ...]) -> bytes:
