@@ -69,7 +69,7 @@ def test_a_form_without_success_is_unlikely() -> None:
 def test_lists_are_kept_while_they_lead_to_new_pages() -> None:
     """If a form leads to wanted pages, over any steps, then it has a chance.
 
-    Once its pages have led nowhere for four times the tries, it is unlikely, as are the
+    Once its pages have led nowhere for twice the tries, it is unlikely, as are the
     forms above it.
     """
     host = HostForms(TRIES)
