@@ -56,6 +56,7 @@ _MAX_HOSTS_PER_DOMAIN: Final = 10_000
 _MAX_BUDGET: Final = 2**31 - 1
 _MAX_NAMED: Final = 100_000  # sources that a crawl remembers
 _ARGUMENT: Final = "argument"
+_HARVESTED: Final = frozenset[Kind | str]({Kind.CKAN, Kind.SPARQL, DATASETS})
 _TAKING_FILES: Final = (parse_url_patterns, parse_query)  # given by path
 
 
@@ -179,9 +180,7 @@ class CrawlArguments:
     reset: frozenset[str] = argument(parse_words, frozenset(), lasts="command")
     """names of arguments whose values replace those with which the crawl began, or
     `all`; see [below](#a-crawl-remembers)"""
-    harvest: frozenset[Kind | str] = argument(
-        parse_harvest, frozenset({Kind.CKAN, Kind.SPARQL, DATASETS})
-    )
+    harvest: frozenset[Kind | str] = argument(parse_harvest, _HARVESTED)
     """which kinds of sources are harvested when the crawl comes upon them: `datasets`
     in the sitemaps that `robots.txt` names, which are read before the pages of a host,
     so that a dump is fetched in place of its pages; all entries of a `sitemap`,
@@ -190,7 +189,8 @@ class CrawlArguments:
     `/.well-known/void` and `dcat-us` for `/data.json`, which are requested once for
     each site; separated by commas; `all` or `none`. With `sitemap`, a seed may be a
     sitemap or feed; with `resourcesync`, `/.well-known/resourcesync` is requested from
-    the sites of seeds. A source that an argument names is harvested in any case"""
+    the sites of seeds. With `want`, `sitemap` is harvested by default, too. A source
+    that an argument names is harvested in any case"""
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
     consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`
@@ -282,6 +282,8 @@ class CrawlArguments:
             name: own[name](text) if name in own else ARGUMENTS[name].parse(name, text)
             for name, text in given.items()
         }
+        if values.get("want") and set(NAMED).isdisjoint(takes):
+            values.setdefault("harvest", _HARVESTED | {Kind.SITEMAP})
         _check_reset(values.get("reset", ()), own)
         try:
             return cls(**values)
