@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from rdfcrawl.core.console import QuietCommand, close_output, fail, program
+from scrapy.settings import BaseSettings
+
+from rdfcrawl.core.console import QuietCommand, fail, option, switch
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 
@@ -19,47 +21,40 @@ class Command(QuietCommand):
 
     synopsis = "[options]"
     summary = "Show which documents are new, changed, unchanged or deleted"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
+    options = (
+        option(
             "--since",
-            metavar="RUN|TIME",
-            help="number of a run (its end), a folder before-..., or a time, as"
-            " 2026-09-21 (the end of the run before the last)",
-        )
-        parser.add_argument(
+            "RUN|TIME",
+            "number of a run (its end), a folder before-..., or a time, as 2026-09-21"
+            " (the end of the run before the last)",
+        ),
+        option(
             "--format",
+            None,
+            "table, json, or patch: an RDF Patch of the statements (table)",
             choices=_FORMATS,
             default=_FORMATS[0],
-            help="table, json, or patch: an RDF Patch of the statements (table)",
-        )
-        parser.add_argument(
-            "--documents",
-            action="store_true",
-            help="also list each document that is new, changed or deleted",
-        )
+        ),
+        switch(
+            "--documents", "also list each document that is new, changed or deleted"
+        ),
+    )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Compare; exit with 2 on wrong usage, with 1 on errors of a disk."""
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Compare; return 0."""
         if args:
             fail(f"changes: takes options only, not {args[0]}")
-        if self.settings is None:
-            return
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.segment_file import TornMember
 
         try:
-            _write(find_crawl(self.settings), opts)
-            sys.stdout.flush()
-        except ConfigError as error:
-            fail(str(error))
-        except BrokenPipeError:  # the reader has closed the pipe
-            close_output()
-        except (OSError, TornMember) as error:
-            sys.stderr.write(f"{program()}: changes: {error}\n")
-            self.exitcode = 1
+            _write(find_crawl(settings), opts)
+        except TornMember as error:
+            raise OSError(str(error)) from error
+        sys.stdout.flush()
+        return 0
 
 
 def _write(root: Path, opts: argparse.Namespace) -> None:

@@ -7,7 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
+from rdfcrawl.core.console import (
+    QuietCommand,
+    fail,
+    number,
+    option,
+    program,
+    write_lines,
+)
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
 from rdfcrawl.core.messages import counted
 
@@ -68,15 +75,14 @@ class Command(QuietCommand):
         )
         advance = actions.add_parser("advance", help="advance the time of a web")
         advance.add_argument("dir", metavar="DIR", help="folder of the web")
-        add_number(
-            advance,
+        number(
             "--days",
-            metavar="DAYS",
+            "DAYS",
+            "how far (default: 1)",
             least=0,
             is_whole=False,
             default=1.0,
-            help="how far (default: 1)",
-        )
+        )(advance)
         recall = actions.add_parser("recall", help="compare a crawl with the truth")
         recall.add_argument("truth", metavar="TRUTH", help="truth.nq of the web")
         recall.add_argument(
@@ -85,15 +91,15 @@ class Command(QuietCommand):
             metavar="OUTPUT",
             help="N-Quads or N-Triples: files (.gz too), folders, glob patterns",
         )
-        add_number(
-            recall,
+        number(
             "--min",
+            "MIN",
+            "recall for exit code 0",
             least=0,
             most=1,
             is_whole=False,
             default=1.0,
-            help="recall for exit code 0",
-        )
+        )(recall)
         recall.add_argument(
             "-v", "--verbose", action="store_true", help="list missing statements"
         )
@@ -173,17 +179,14 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     from rdfcrawl.dataweb.config import EXPERIMENTS, DumpProfile, WebConfig
 
     defaults = WebConfig()
-    for option, name, kind, meaning in _OPTIONS:
+    for flag, name, kind, meaning in _OPTIONS:
         default = "ORCA's, all equal" if name == "weights" else getattr(defaults, name)
-        shown: dict[str, Any] = {
-            "dest": name,
-            "metavar": option.strip("-").upper(),
-            "help": f"{meaning} (default: {default})",
-        }
+        words = flag, flag.strip("-").upper(), f"{meaning} (default: {default})"
         if kind is str:
-            parser.add_argument(option, **shown)
+            declare = option(*words, dest=name)
         else:
-            add_number(parser, option, is_whole=kind is int, **shown)
+            declare = number(*words, is_whole=kind is int, dest=name)
+        declare(parser)
     parser.add_argument(
         "--profile",
         dest="compressions",  # `profile` is Scrapy's own
@@ -200,12 +203,12 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
         help="of the nodes of the extended profile, as portal.n_datasets=20000;"
         " repeatable",
     )
-    add_number(
-        parser,
+    number(
         "--experiment",
+        None,
+        "the web of an experiment of the Squirrel paper",
         choices=sorted(EXPERIMENTS),
-        help="the web of an experiment of the Squirrel paper",
-    )
+    )(parser)
     parser.add_argument(
         "--dir", default="dataweb", help="folder for seeds, truth, log (dataweb)"
     )

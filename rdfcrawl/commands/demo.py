@@ -10,7 +10,14 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
+from rdfcrawl.core.console import (
+    QuietCommand,
+    fail,
+    option,
+    program,
+    switch,
+    write_lines,
+)
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.processes import module_command
 
@@ -25,18 +32,12 @@ class Command(QuietCommand):
 
     requires_project = True
     summary = "Crawl a synthetic Data Web on this machine and show the result"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--dir` and `--page`."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--dir", default="demo", metavar="DIR", help="folder of the demo (demo)"
-        )
-        parser.add_argument(
-            "--page",
-            action="store_true",
-            help="serve the page of the crawl, during the crawl and until Ctrl-C",
-        )
+    options = (
+        option("--dir", "DIR", "folder of the demo (demo)", default="demo"),
+        switch(
+            "--page", "serve the page of the crawl, during the crawl and until Ctrl-C"
+        ),
+    )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve, crawl, measure."""

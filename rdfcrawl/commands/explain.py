@@ -8,7 +8,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.console import QuietCommand, fail, switch, warn
 from rdfcrawl.core.errors import ConfigError
 
 
@@ -17,17 +17,10 @@ class Command(QuietCommand):
 
     synopsis = "[options] URI"
     summary = "Explain why a URI was fetched or not"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        group = parser.add_argument_group("explain")
-        group.add_argument("--json", action="store_true", help="write JSON")
-        group.add_argument(
-            "--offline",
-            action="store_true",
-            help="read logs and settings alone, not the frontier",
-        )
+    options = (
+        switch("--json", "write JSON"),
+        switch("--offline", "read logs and settings alone, not the frontier"),
+    )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Explain; exit with 1 if nothing is known, with 2 on wrong usage."""
@@ -46,7 +39,7 @@ class Command(QuietCommand):
         except ConfigError as error:
             fail(f"explain: {error}")
         except OSError as error:
-            sys.stderr.write(f"{program()}: explain: {error}\n")
+            warn(f"explain: {error}")
             self.exitcode = 1
             return
         if opts.json:

@@ -9,9 +9,18 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rdfcrawl.core.console import QuietCommand, add_number, close_output, fail, program
+from rdfcrawl.core.console import (
+    QuietCommand,
+    close_output,
+    fail,
+    number,
+    option,
+    program,
+    switch,
+    warn,
+)
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted, raw_file
 
@@ -27,38 +36,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 _PROGRESS_SECS: Final = 1.0
-_OPTIONS: Final = (
-    (
-        "--format",
-        "NAME",
-        "nq, nt, trig, ttl, rdf, jsonld; jl, json, csv: items; .gz, .zst; hdt, parquet",
-    ),
-    (
-        "--rdf",
-        "VERSION",
-        "1.1: without triple terms and base directions; 1.2 (default)",
-    ),
-    ("--triple-terms", "reify|omit", "with --rdf 1.1: as RDF reification, or left out"),
-    ("--since", "TIME", "only versions fetched then or later, as 2026-09-21"),
-    ("--class", "CLASS,...", "of the items in .jl, .json or .csv, as schema:Product"),
-    ("--shard-size", "SIZE", "of the files of a folder (256M)"),
-    ("--memory", "SIZE", "to sort HDT (256M)"),
-    ("--scratch", "DIR", "folder of temporary files (that of the target)"),
-)
-_LISTS: Final = (
-    ("--graphs", "IRI", "only statements in this graph; * is any text; repeatable"),
-    ("--hosts", "HOST,...", "only documents of these hosts, as *.example.org"),
-)
-_SWITCHES: Final = (
-    ("--by-host", "a file for each host"),
-    ("--nested", "with items that are nested in other items of the class"),
-    ("--lists", "each value of an item is a list"),
-    ("--full", "literals of items with their language and datatype"),
-    ("--latest", "the latest version of each document (default)"),
-    ("--all-versions", "all versions of each document that are in the log"),
-    ("--descriptions", "with descriptions of SPARQL endpoints by themselves"),
-    ("--provenance", "the provenance of the crawl, and no document"),
-)
+_LIST: Final[dict[str, Any]] = {"action": "append", "default": []}
 
 
 class Command(QuietCommand):
@@ -66,35 +44,67 @@ class Command(QuietCommand):
 
     synopsis = "[options] --to FILE|DIR/|- | --describe [FILE]"
     summary = "Write the stored statements of a crawl to files"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
-            "-o", "--to", metavar="FILE|DIR/|-", help="target; -: standard output"
-        )
-        for name, metavar, text in _OPTIONS:
-            parser.add_argument(name, metavar=metavar, help=text)
-        for name, metavar, text in _LISTS:
-            parser.add_argument(
-                name, metavar=metavar, help=text, action="append", default=[]
-            )
-        add_number(parser, "--shards", metavar="N", help="number of files")
-        add_number(
-            parser,
+    options = (
+        option("-o --to", "FILE|DIR/|-", "target; -: standard output"),
+        option(
+            "--format",
+            "NAME",
+            "nq, nt, trig, ttl, rdf, jsonld; jl, json, csv: items; .gz, .zst; hdt,"
+            " parquet",
+        ),
+        option(
+            "--rdf",
+            "VERSION",
+            "1.1: without triple terms and base directions; 1.2 (default)",
+        ),
+        option(
+            "--triple-terms",
+            "reify|omit",
+            "with --rdf 1.1: as RDF reification, or left out",
+        ),
+        option("--since", "TIME", "only versions fetched then or later, as 2026-09-21"),
+        option(
+            "--class",
+            "CLASS,...",
+            "of the items in .jl, .json or .csv, as schema:Product",
+        ),
+        option("--shard-size", "SIZE", "of the files of a folder (256M)"),
+        option("--memory", "SIZE", "to sort HDT (256M)"),
+        option("--scratch", "DIR", "folder of temporary files (that of the target)"),
+        option(
+            "--graphs",
+            "IRI",
+            "only statements in this graph; * is any text; repeatable",
+            **_LIST,
+        ),
+        option(
+            "--hosts",
+            "HOST,...",
+            "only documents of these hosts, as *.example.org",
+            **_LIST,
+        ),
+        number("--shards", "N", "number of files"),
+        number(
             "--across",
-            metavar="N",
-            help="nest nodes of items from up to N other documents in a chain (0)",
-        )
-        parser.add_argument(
+            "N",
+            "nest nodes of items from up to N other documents in a chain (0)",
+        ),
+        option(
             "--describe",
+            "FILE",
+            "describe the crawl in VoID and DCAT, in FILE or the crawl's folder",
             nargs="?",
             const="",
-            metavar="FILE",
-            help="describe the crawl in VoID and DCAT, in FILE or the crawl's folder",
-        )
-        for name, text in _SWITCHES:
-            parser.add_argument(name, action="store_true", help=text)
+        ),
+        switch("--by-host", "a file for each host"),
+        switch("--nested", "with items that are nested in other items of the class"),
+        switch("--lists", "each value of an item is a list"),
+        switch("--full", "literals of items with their language and datatype"),
+        switch("--latest", "the latest version of each document (default)"),
+        switch("--all-versions", "all versions of each document that are in the log"),
+        switch("--descriptions", "with descriptions of SPARQL endpoints by themselves"),
+        switch("--provenance", "the provenance of the crawl, and no document"),
+    )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Export; exit with 2 on wrong usage, with 1 on errors of a disk."""
@@ -127,7 +137,7 @@ class Command(QuietCommand):
             self.exitcode = _closed()
             return
         except (OSError, TornMember) as error:
-            sys.stderr.write(f"{program()}: export: {_error_text(error, opts)}\n")
+            warn(f"export: {_error_text(error, opts)}")
             self.exitcode = 1
             return
         except KeyboardInterrupt:
@@ -165,8 +175,7 @@ def _export(
 
 def _print_damages(log: CrawlLog) -> int:
     """Print damage of the log; return 1 if there is any."""
-    for damage in log.damages:
-        sys.stderr.write(f"{program()}: export: {damage}\n")
+    warn(*(f"export: {damage}" for damage in log.damages))
     return int(bool(log.damages))
 
 
@@ -300,16 +309,15 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     documents, quads = report.n_documents, report.n_quads
     unit = "item" if plan.format.is_of_items else "statement"
     what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
-    for reason, number in sorted(report.left_out.items()):
-        line = f"{counted(number, 'statement')} {reason} left out of {plan.format.name}"
-        sys.stderr.write(f"{program()}: export: {line}\n")
+    for reason, n in sorted(report.left_out.items()):
+        statements = counted(n, "statement")
+        warn(f"export: {statements} {reason} left out of {plan.format.name}")
     if plan.format.is_of_items and not quads:
         query = "'SELECT ?class (COUNT(*) AS ?n) { ?s a ?class } GROUP BY ?class'"
-        line = f"no item of this class; `{program()} query {query}` lists the classes"
-        sys.stderr.write(f"{program()}: export: {line}\n")
-    for reason, number in sorted(report.cut.items()):
-        line = f"{counted(number, 'item')} cut: {reason} (`@fault`)"
-        sys.stderr.write(f"{program()}: export: {line}\n")
+        command = f"{program()} query {query}"
+        warn(f"export: no item of this class; `{command}` lists the classes")
+    for reason, n in sorted(report.cut.items()):
+        warn(f"export: {counted(n, 'item')} cut: {reason} (`@fault`)")
     if plan.target is None:
         sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")
         return
@@ -325,10 +333,10 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     commands = list(loader_commands(folder, names, plan.format))
     older = [store for store, command in commands if command and store in RDF_11_ONLY]
     if report.n_rdf_12 and older and plan.format.name != "rdf":
-        sys.stderr.write(
-            f"{program()}: export: {', '.join(older)} cannot read"
+        warn(
+            f"export: {', '.join(older)} cannot read"
             f" {counted(report.n_rdf_12, 'statement')} with a triple term or a base"
-            " direction: export with --rdf 1.1\n"
+            " direction: export with --rdf 1.1"
         )
     for store, command in commands:
         if command:
@@ -350,7 +358,7 @@ def _error_text(error: Exception, opts: argparse.Namespace) -> str:
 def _closed() -> int:
     """Report that the reader of standard output has gone, and stop writing."""
     close_output()
-    sys.stderr.write(f"{program()}: export: standard output was closed\n")
+    warn("export: standard output was closed")
     return 1
 
 
@@ -360,7 +368,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _end_interrupted() -> NoReturn:
     """Report that nothing was written, and end as by the signal."""
-    sys.stderr.write(f"{program()}: export: interrupted; the export was cancelled\n")
+    warn("export: interrupted; the export was cancelled")
     sys.stderr.flush()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGINT)

@@ -11,10 +11,12 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.core.console import (
     LOOPBACK,
     QuietCommand,
-    add_listening,
-    add_number,
     fail,
+    listening,
+    number,
+    option,
     stop_event,
+    switch,
 )
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
 
@@ -26,6 +28,42 @@ _ACTIONS = (
 )
 _EXPORTER = "exporter"
 _PORT = 6823
+_OPTIONS = (
+    switch("--json", "write JSON"),
+    switch("--all", "of status: list all crawls in Redis"),
+    switch("--partitions", "of status: a line for each partition"),
+    option(
+        "--sort",
+        "BY",
+        "of hosts: queue (the longest first), delay, next, failures, accepted or name",
+        default="queue",
+    ),
+    switch("--reverse", "of hosts: reverse the order"),
+    option(
+        "--phase",
+        "PHASE",
+        "of hosts: only ready, leased, refusing, paused or idle ones",
+    ),
+    option(
+        "--below", "DOMAIN", "of hosts: only this domain and hosts below it", default=""
+    ),
+    switch("--repair", "of check: repair damage"),
+    option(
+        "--spider",
+        "NAME",
+        "of add, import KEY: spider of the seeds (the first by default)",
+        default="",
+    ),
+    switch("--failed", "of dead: URIs that were given up because their hosts failed"),
+    number(
+        "--most",
+        "N",
+        "limit of listed hosts (20), URIs of a host (10), dead (1000)",
+        least=1,
+        most=100_000,
+    ),
+    *listening(_PORT, action=_EXPORTER),
+)
 
 
 class Command(QuietCommand):
@@ -38,39 +76,8 @@ class Command(QuietCommand):
         """Declare the options."""
         super().add_options(parser)
         group = parser.add_argument_group("frontier", f"actions: {', '.join(_ACTIONS)}")
-        group.add_argument("--json", action="store_true", help="write JSON")
-        group.add_argument(
-            "--all", action="store_true", help="of status: list all crawls in Redis"
-        )
-        group.add_argument(
-            "--partitions",
-            action="store_true",
-            help="of status: a line for each partition",
-        )
-        _add_choice_of_hosts(group)
-        group.add_argument(
-            "--repair", action="store_true", help="of check: repair damage"
-        )
-        group.add_argument(
-            "--spider",
-            default="",
-            metavar="NAME",
-            help="of add, import KEY: spider of the seeds (the first by default)",
-        )
-        group.add_argument(
-            "--failed",
-            action="store_true",
-            help="of dead: URIs that were given up because their hosts failed",
-        )
-        add_number(
-            group,
-            "--most",
-            metavar="N",
-            least=1,
-            most=100_000,
-            help="limit of listed hosts (20), URIs of a host (10), dead (1000)",
-        )
-        add_listening(group, _PORT, action=_EXPORTER)
+        for declare in _OPTIONS:
+            declare(group)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do one action; exit with 2 on errors of the operator."""
@@ -91,31 +98,6 @@ class Command(QuietCommand):
             fail(f"frontier {args[0]}: {error}")
         except OSError as error:
             fail(f"frontier {args[0]}: {error}")
-
-
-def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
-    """Declare filter and order of listed hosts."""
-    group.add_argument(
-        "--sort",
-        default="queue",
-        metavar="BY",
-        help="of hosts: queue (the longest first), delay, next, failures, accepted"
-        " or name",
-    )
-    group.add_argument(
-        "--reverse", action="store_true", help="of hosts: reverse the order"
-    )
-    group.add_argument(
-        "--phase",
-        metavar="PHASE",
-        help="of hosts: only ready, leased, refusing, paused or idle ones",
-    )
-    group.add_argument(
-        "--below",
-        default="",
-        metavar="DOMAIN",
-        help="of hosts: only this domain and hosts below it",
-    )
 
 
 async def _export(settings: BaseSettings, opts: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.commands.crawl import Command as CrawlCommand
-from rdfcrawl.core.console import add_number, fail, program
+from rdfcrawl.core.console import fail, number, program
 from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,22 +44,19 @@ class Command(CrawlCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add budgets to the options of `crawl`."""
         super().add_options(parser)
-        add_number(
-            parser,
-            "--max-documents",
-            least=1,
-            metavar="N",
-            default=0,
-            help="stop after N documents; the next command continues",
-        )
-        add_number(
-            parser,
-            "--max-secs",
-            least=1,
-            metavar="SECS",
-            default=0,
-            help="stop after so much time; the next command continues",
-        )
+        for name, metavar, text in (
+            (
+                "--max-documents",
+                "N",
+                "stop after N documents; the next command continues",
+            ),
+            (
+                "--max-secs",
+                "SECS",
+                "stop after so much time; the next command continues",
+            ),
+        ):
+            number(name, metavar, text, least=1, default=0)(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and name crawl and arguments by the site."""

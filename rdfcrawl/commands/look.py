@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.console import fail, program, write_lines
+from rdfcrawl.core.console import fail, program, switch, write_lines
 from rdfcrawl.core.messages import counted, escaped
 from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
@@ -26,11 +26,7 @@ class Command(PrivateCrawlCommand):
 
     synopsis = "[options] SITE"
     summary = "Show what a site publishes, and how to crawl it"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="write JSON")
+    options = (switch("--json", "write JSON"),)
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace

@@ -13,9 +13,11 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.core.console import (
     LOOPBACK,
     QuietCommand,
-    add_listening,
     fail,
+    listening,
+    option,
     stop_event,
+    switch,
 )
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
 
@@ -27,27 +29,22 @@ class Command(QuietCommand):
 
     synopsis = "[options]"
     summary = "Serve a page with the state and the content of a crawl"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        add_listening(
-            parser,
+    options = (
+        *listening(
             _PORT,
             on_address="; others need a token, RDFCRAWL_PAGE_TOKEN in the environment",
             on_port=", or the next one that is free",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--prefix",
+            "PATH",
+            "of all paths, behind a proxy, as /crawl (none)",
             default="",
-            metavar="PATH",
-            help="of all paths, behind a proxy, as /crawl (none)",
-        )
-        parser.add_argument(
-            "--control",
-            action="store_true",
-            help="let visitors steer the crawl: pause hosts, add seeds, stop it",
-        )
+        ),
+        switch(
+            "--control", "let visitors steer the crawl: pause hosts, add seeds, stop it"
+        ),
+    )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve until Ctrl-C; exit with 2 on errors of the operator."""

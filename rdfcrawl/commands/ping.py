@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.console import (
     LOOPBACK,
     QuietCommand,
-    add_listening,
     fail,
-    program,
+    listening,
     stop_event,
+    warn,
     write_lines,
 )
 from rdfcrawl.core.errors import RdfcrawlError, hide_logins
@@ -33,11 +33,7 @@ class Command(QuietCommand):
 
     synopsis = "[options] URL... | serve"
     summary = "Have a crawl read a sitemap now, or serve pings of sites"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        add_listening(parser, _PORT, action="serve")
+    options = (*listening(_PORT, action="serve"),)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ping or serve; exit with 2 if a sitemap is refused or there is no crawl."""
@@ -76,8 +72,7 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
             sys.stdout.write(f"{hide_logins(url)}: {when}\n")
         else:
             why = f"crawl {intake.crawl_id}: {answer.detail or answer.text}"
-            line = hide_logins(f"{program()}: ping {url}: {why}\n")
-            sys.stderr.write(line)
+            warn(hide_logins(f"ping {url}: {why}"))
     return 0 if all(answer.is_accepted for answer in answers) else _USAGE
 
 

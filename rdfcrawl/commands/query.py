@@ -11,11 +11,11 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import add_number, fail, program
+from rdfcrawl.core.console import fail, number, option, switch, warn
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError
 from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
@@ -25,6 +25,7 @@ _PATIENCE_SECS: Final = 10.0
 _MAX_QUERY_BYTES: Final = 16 * 1024 * 1024
 _MOST_SECS: Final = 365 * 86_400
 _MOST_LINKS: Final = 255
+_SECS: Final[dict[str, Any]] = {"least": 0, "most": _MOST_SECS, "is_whole": False}
 
 
 class Command(PrivateCrawlCommand):
@@ -37,42 +38,52 @@ class Command(PrivateCrawlCommand):
 
     synopsis = "[options] QUERY | @FILE"
     summary = "Query the stored statements of a crawl with SPARQL"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
+    options = (
+        option(
             "--format",
+            None,
+            "of the result (table or ttl on a terminal, else json or nt)",
             dest="format_name",
             choices=_FORMATS,
-            help="of the result (table or ttl on a terminal, else json or nt)",
-        )
-        add_number(
-            parser, "--limit", least=0, metavar="N", help="limit of rows or triples"
-        )
-        add_number(
-            parser,
+        ),
+        number("--limit", "N", "limit of rows or triples", least=0),
+        number(
             "--timeout",
-            least=0,
-            most=_MOST_SECS,
-            is_whole=False,
+            "SECS",
+            "of the query, without the update before it; 0: none (300)",
             default=300.0,
-            metavar="SECS",
-            help="of the query, without the update before it; 0: none (300)",
-        )
-        parser.add_argument(
-            "--update-only", action="store_true", help="only bring the store up to date"
-        )
-        add_number(
-            parser,
+            **_SECS,
+        ),
+        switch("--update-only", "only bring the store up to date"),
+        number(
             "--watch",
+            "SECS",
+            "repeat the query when there are new statements, at most once in SECS",
+            **_SECS | {"least": 1},
+        ),
+        number(
+            "--fetch",
+            "N",
+            "fetch the resources in the query, and what N links lead to;"
+            " query these alone",
+            least=0,
+            most=_MOST_LINKS,
+        ),
+        number(
+            "--fetch-documents",
+            "N",
+            "most documents of --fetch (100)",
             least=1,
-            most=_MOST_SECS,
-            is_whole=False,
-            metavar="SECS",
-            help="repeat the query when there are new statements, at most once in SECS",
-        )
-        _add_fetching(parser)
+            default=100,
+        ),
+        number(
+            "--fetch-secs",
+            "SECS",
+            "most time of --fetch (60)",
+            default=60.0,
+            **_SECS | {"least": 1},
+        ),
+    )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; only `--fetch` needs a crawl."""
@@ -124,37 +135,6 @@ class Command(PrivateCrawlCommand):
             )
             sys.stderr.write(f"{summary}\n")
             return _in_child(root, query, opts)
-
-
-def _add_fetching(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `--fetch`."""
-    add_number(
-        parser,
-        "--fetch",
-        least=0,
-        most=_MOST_LINKS,
-        metavar="N",
-        help="fetch the resources in the query, and what N links lead to;"
-        " query these alone",
-    )
-    add_number(
-        parser,
-        "--fetch-documents",
-        least=1,
-        default=100,
-        metavar="N",
-        help="most documents of --fetch (100)",
-    )
-    add_number(
-        parser,
-        "--fetch-secs",
-        least=1,
-        most=_MOST_SECS,
-        is_whole=False,
-        default=60.0,
-        metavar="SECS",
-        help="most time of --fetch (60)",
-    )
 
 
 def _read_query(argument: str) -> str:
@@ -239,12 +219,12 @@ def _run_and_exit(
     except BrokenPipeError:  # the reader has closed the pipe
         code = 0
     except RdfcrawlError as error:
-        sys.stderr.write(f"{program()}: {error}\n")
+        warn(error)
         code = 1 if isinstance(error.__cause__, OSError) else 2
     except KeyboardInterrupt:
         pass
     except Exception as error:  # no caller would print it
-        sys.stderr.write(f"{program()}: query: {error}\n")
+        warn(f"query: {error}")
     finally:
         sys.stderr.flush()
         os._exit(code)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail
+from rdfcrawl.core.console import QuietCommand, fail, number, option
 from rdfcrawl.core.errors import (
     ConfigError,
     Fault,
@@ -52,34 +52,22 @@ class Command(QuietCommand):
     requires_project = True
     synopsis = "[options] URL|FILE|-"
     summary = "Show the content of a document: format, statements, links, faults"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        add = parser.add_argument
-        add("--rules", metavar="PATH", help="file or folder of scraping rules")
-        add(
-            "--media-type",
-            metavar="TYPE",
-            default="",
-            help="use this media type, not the server's",
-        )
-        add(
-            "--base",
-            metavar="IRI",
-            default="",
-            help="use this as the URL of the document",
-        )
-        add("--follow", metavar="WORDS", default="abox", help="as `-a follow=`")
-        add_number(
-            parser,
+    options = (
+        option("--rules", "PATH", "file or folder of scraping rules"),
+        option(
+            "--media-type", "TYPE", "use this media type, not the server's", default=""
+        ),
+        option("--base", "IRI", "use this as the URL of the document", default=""),
+        option("--follow", "WORDS", "as `-a follow=`", default="abox"),
+        number(
             "--limit",
+            "N",
+            f"limit of printed statements (default {_SHOWN_STATEMENTS})",
             least=0,
-            metavar="N",
             default=_SHOWN_STATEMENTS,
-            help=f"limit of printed statements (default {_SHOWN_STATEMENTS})",
-        )
-        add("--to", metavar="FILE", help="write all to FILE: .nq, .nt or .hdt")
+        ),
+        option("--to", "FILE", "write all to FILE: .nq, .nt or .hdt"),
+    )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the document and print its content."""

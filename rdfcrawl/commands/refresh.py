@@ -11,7 +11,7 @@ from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
+from rdfcrawl.core.console import QuietCommand, fail, option, switch, warn, write_lines
 from rdfcrawl.core.messages import counted, raw_file
 
 if TYPE_CHECKING:
@@ -29,26 +29,18 @@ class Command(QuietCommand):
 
     synopsis = "[options]"
     summary = "Queue the pages of a crawl that are due to be fetched again"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--follow", action="store_true", help="continue, epoch after epoch"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="show due pages, and queue none"
-        )
-        parser.add_argument(
+    options = (
+        switch("--follow", "continue, epoch after epoch"),
+        switch("--dry-run", "show due pages, and queue none"),
+        option(
             "--spider",
+            "NAME",
+            "use the arguments of this spider of the crawl (of the one that fetched"
+            " the page)",
             default="",
-            metavar="NAME",
-            help="use the arguments of this spider of the crawl (of the one"
-            " that fetched the page)",
-        )
-        parser.add_argument(
-            "--json", action="store_true", help="write each line as JSON"
-        )
+        ),
+        switch("--json", "write each line as JSON"),
+    )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -118,8 +110,7 @@ class _Epochs:
         progress.end()
         n_queued = asyncio.run(self._refresh.queue(self._settings, self._spider))
         self._print_epoch(plan, n_queued)
-        for damage in plan.damages:
-            sys.stderr.write(f"{program()}: refresh: {damage}\n")
+        warn(*(f"refresh: {damage}" for damage in plan.damages))
         head = plan.head
         return int(bool(plan.damages)), head.begin_ms + head.length_ms
 

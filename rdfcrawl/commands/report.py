@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.console import QuietCommand, fail, option, switch, warn
 
 
 class Command(QuietCommand):
@@ -16,24 +16,16 @@ class Command(QuietCommand):
 
     synopsis = "[options]"
     summary = "Write figures and measures of a crawl as HTML, JSON and CSV"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--to", metavar="DIR", help="folder of the report (report/ of the crawl)"
-        )
-        parser.add_argument(
-            "--site", metavar="DOMAIN", help="only this registered domain (all)"
-        )
-        parser.add_argument(
+    options = (
+        option("--to", "DIR", "folder of the report (report/ of the crawl)"),
+        option("--site", "DOMAIN", "only this registered domain (all)"),
+        option(
             "--since",
-            metavar="TIME",
-            help="first sights and requests since then, as 2026-09-21 (all)",
-        )
-        parser.add_argument(
-            "--json", action="store_true", help="print the report as JSON"
-        )
+            "TIME",
+            "first sights and requests since then, as 2026-09-21 (all)",
+        ),
+        switch("--json", "print the report as JSON"),
+    )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -61,8 +53,7 @@ class Command(QuietCommand):
                 sys.stdout.writelines(file)
         else:
             sys.stdout.write(f"{page}\n")
-        for damage in damages:
-            sys.stderr.write(f"{program()}: report: {damage}\n")
+        warn(*(f"report: {damage}" for damage in damages))
         return int(bool(damages))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail
+from rdfcrawl.core.console import QuietCommand, fail, number, switch
 from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,20 +28,21 @@ class Command(QuietCommand):
 
     synopsis = "[options] [seeds|hosts]"
     summary = "List the results of seeds or hosts, the worst first"
+    options = (
+        number(
+            "--most",
+            "N",
+            f"limit of rows ({_MOST} in a table, all in JSON and CSV)",
+            least=1,
+        ),
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         super().add_options(parser)
         forms = parser.add_mutually_exclusive_group()
-        forms.add_argument("--json", action="store_true", help="write JSON Lines")
-        forms.add_argument("--csv", action="store_true", help="write CSV")
-        add_number(
-            parser,
-            "--most",
-            metavar="N",
-            least=1,
-            help=f"limit of rows ({_MOST} in a table, all in JSON and CSV)",
-        )
+        switch("--json", "write JSON Lines")(forms)
+        switch("--csv", "write CSV")(forms)
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
+from rdfcrawl.core.console import QuietCommand, fail, warn, write_lines
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.messages import counted
 
@@ -39,9 +38,7 @@ class Command(QuietCommand):
                     root = find_crawl(self.settings)
                     stores = StoreOptions.from_settings(self.settings)
                     plan = FollowerPlan.of(stores, uri)
-                    exposed = exposed_secrets(self.settings, stores.followers, uri)
-                    for line in exposed:
-                        sys.stderr.write(f"{program()}: {line}\n")
+                    warn(*exposed_secrets(self.settings, stores.followers, uri))
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)
                 case ["compact"]:

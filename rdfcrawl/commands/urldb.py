@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
+from rdfcrawl.core.console import QuietCommand, fail, number, option, warn, write_lines
 from rdfcrawl.core.errors import ConfigError, hide_logins, needed_by_operator
 from rdfcrawl.core.messages import counted
 
@@ -25,30 +24,27 @@ class Command(QuietCommand):
         " | observe --to FILE.parquet | spark FILE.parquet ... --to DIR"
     )
     summary = "Show the record of each URI: fetches, claims, first seen"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        parser.add_argument(
+    options = (
+        option(
             "--to",
-            metavar="FILE",
-            help="of export and observe, a file of Parquet; of spark, a folder",
-        )
-        parser.add_argument(
+            "FILE",
+            "of export and observe, a file of Parquet; of spark, a folder",
+        ),
+        option(
             "--master",
-            metavar="URL",
+            "URL",
+            "of spark: its master (local[*], on all cores of this machine)",
             default="local[*]",
-            help="of spark: its master (local[*], on all cores of this machine)",
-        )
-        add_number(
-            parser,
+        ),
+        number(
             "--memory",
-            metavar="MB",
-            default=256,
+            "MB",
+            "of build and rank: memory for sorting (256)",
             least=1,
             most=1 << 20,
-            help="of build and rank: memory for sorting (256)",
-        )
+            default=256,
+        ),
+    )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -130,7 +126,7 @@ def _show(settings: BaseSettings, url: str) -> int:
         duplicates = FactReader(database).duplicates(url) if record else ()
     if record is None:
         shown = hide_logins(url)
-        sys.stderr.write(f"{program()}: urldb show: {shown!a} is not known\n")
+        warn(f"urldb show: {shown!a} is not known")
         return 1
     ranks = open_ranks(root)
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
@@ -192,7 +188,7 @@ def _spark(files: list[str], folder: Path, master: str) -> int:
     try:
         done = run_job(list(map(Path, files)), folder, master)
     except SparkFault as error:
-        sys.stderr.write(f"{program()}: urldb spark: {error}\n")
+        warn(f"urldb spark: {error}")
         return 1
     write_lines(str(done))
     return 0

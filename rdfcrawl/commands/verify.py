@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.console import add_number, fail, program, write_lines
+from rdfcrawl.core.console import fail, number, switch, warn, write_lines
 from rdfcrawl.core.messages import counted
 from rdfcrawl.launch.private_crawls import PrivateCrawlCommand
 
@@ -28,28 +28,18 @@ class Command(PrivateCrawlCommand):
 
     synopsis = "[options] SITE..."
     summary = "Compare the stored documents of sites with the sites"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        super().add_options(parser)
-        add_number(
-            parser,
+    options = (
+        number(
             "--sample",
+            "N",
+            f"pages of each source to request (default {_SAMPLE})",
             least=1,
-            metavar="N",
             default=_SAMPLE,
-            help=f"pages of each source to request (default {_SAMPLE})",
-        )
-        parser.add_argument("--all", action="store_true", help="request all pages")
-        add_number(
-            parser,
-            "--seed",
-            least=0,
-            metavar="N",
-            default=0,
-            help="choose another sample (default 0)",
-        )
-        parser.add_argument("--json", action="store_true", help="write JSON")
+        ),
+        switch("--all", "request all pages"),
+        number("--seed", "N", "choose another sample (default 0)", least=0, default=0),
+        switch("--json", "write JSON"),
+    )
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
@@ -78,7 +68,7 @@ class Command(PrivateCrawlCommand):
             try:
                 each.keep(root)
             except OSError as error:
-                sys.stderr.write(f"{program()}: verify: result not kept: {error}\n")
+                warn(f"verify: result not kept: {error}")
             if opts.json:
                 sys.stdout.write(f"{json.dumps(each.as_json())}\n")
             else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.core.console import add_number, fail
+from rdfcrawl.core.console import fail, number
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.launch.crawls import (
@@ -53,16 +53,15 @@ class Command(FeedsCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `-n` and `--page` to the options of `crawl`."""
         super().add_options(parser)
-        add_number(
-            parser,
+        number(
             "-n",
+            "N",
+            "processes (default: one per core)",
             least=1,
             most=MAX_WORKERS,
-            dest="n_workers",
             default=os.cpu_count() or 1,
-            metavar="N",
-            help="processes (default: one per core)",
-        )
+            dest="n_workers",
+        )(parser)
         add_page_option(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -10,12 +10,13 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings
@@ -30,18 +31,89 @@ LOOPBACK: Final = "127.0.0.1"
 _LARGEST: Final = 2**53
 
 
+Declare: TypeAlias = Callable[[argparse._ActionsContainer], object]  # noqa: SLF001
+"""Declares an option of a command to its parser."""
+
+
+def switch(name: str, text: str) -> Declare:
+    """Return the declaration of an option without a value."""
+    return lambda parser: parser.add_argument(name, action="store_true", help=text)
+
+
+def option(names: str, metavar: str | None, text: str, **more: Any) -> Declare:
+    """Return the declaration of an option with a value.
+
+    Args:
+        names: of the option, separated by spaces.
+        metavar: stands for the value in the help; None: its choices do.
+        text: the help.
+        more: for `add_argument`.
+    """
+    more |= {"metavar": metavar, "help": text}
+    return lambda parser: parser.add_argument(*names.split(), **more)
+
+
+def number(
+    name: str,
+    metavar: str | None,
+    text: str,
+    *,
+    least: float = -_LARGEST,
+    most: float = _LARGEST,
+    is_whole: bool = True,
+    **more: Any,
+) -> Declare:
+    """Return the declaration of an option with a number, within bounds.
+
+    The command exits with 2 and one line if the number is invalid.
+
+    Args:
+        name: of the option.
+        metavar: stands for the value in the help; None: its choices do.
+        text: the help.
+        least: smallest allowed number.
+        most: largest allowed number.
+        is_whole: it must be an integer.
+        more: for `add_argument`.
+    """
+    read = partial(_number, name, least=least, most=most, is_whole=is_whole)
+    return option(name, metavar, text, type=read, **more)
+
+
+def listening(
+    port: int, *, action: str = "", on_address: str = "", on_port: str = ""
+) -> tuple[Declare, Declare]:
+    """Return the declarations of `--address` and `--port` of a server.
+
+    Args:
+        port: default port.
+        action: of the command that runs the server; empty: the command itself.
+        on_address: further help for the address.
+        on_port: further help for the port.
+    """
+    what = f"of {action}: listen on it" if action else "listen on it"
+    on_this = f"{what} ({LOOPBACK}: only this machine){on_address}"
+    at_port = f"{what} ({port}{on_port}); 0: a free port"
+    return (
+        option("--address", "ADDRESS", on_this),
+        number("--port", "PORT", at_port, least=0, most=65_535),
+    )
+
+
 class QuietCommand(ScrapyCommand):
     """Base of our commands that run no crawl in this process, and do not log.
 
     Attributes:
         synopsis: arguments after the command's name.
         summary: one line for `scrapy -h`.
+        options: of the command, in addition to those of Scrapy.
     """
 
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
     synopsis: ClassVar[str] = ""
     summary: ClassVar[str] = ""
+    options: ClassVar[Sequence[Declare]] = ()
 
     def syntax(self) -> str:
         """Return the synopsis."""
@@ -52,9 +124,11 @@ class QuietCommand(ScrapyCommand):
         return self.summary
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of Scrapy."""
+        """Add the options of Scrapy, and those of the command."""
         report_interrupts()
         super().add_options(parser)
+        for declare in self.options:
+            declare(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options of Scrapy; then escape control characters on terminals."""
@@ -75,8 +149,7 @@ class QuietCommand(ScrapyCommand):
             if _has_reader():
                 raise
         except OSError as error:
-            name = type(self).__module__.rpartition(".")[2]
-            sys.stderr.write(f"{program()}: {name}: {error}\n")
+            warn(f"{type(self).__module__.rpartition('.')[2]}: {error}")
             self.exitcode = 1
 
     def act(
@@ -110,36 +183,19 @@ def fail(message: str) -> NoReturn:
     message = hide_logins(message)
     if has_log_file():
         logger.error("%s", message)
-    sys.stderr.write(f"{program()}: {message}\n")
+    warn(message)
     sys.exit(2)
+
+
+def warn(*lines: object) -> None:
+    """Write lines to standard error, each after the name of the program."""
+    sys.stderr.write("".join(f"{program()}: {line}\n" for line in lines))
 
 
 def write_lines(*lines: str) -> None:
     """Write lines to standard output, where a reader sees them now."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
-
-
-def add_number(
-    parser: argparse._ActionsContainer,
-    *names: str,
-    least: float = -_LARGEST,
-    most: float = _LARGEST,
-    is_whole: bool = True,
-    **options: Any,
-) -> None:
-    """Declare an option with a number; exit with 2 and one line if it is invalid.
-
-    Args:
-        parser: for the option.
-        names: of the option.
-        least: smallest allowed number.
-        most: largest allowed number.
-        is_whole: it must be an integer.
-        options: for `add_argument`.
-    """
-    read = partial(_number, names[0], least=least, most=most, is_whole=is_whole)
-    parser.add_argument(*names, type=read, **options)
 
 
 def _number(
@@ -157,39 +213,6 @@ def _number(
             bounds = f"{least:.15g} to {most:.15g}"
         fail(f"{name} {text}: must be {bounds}")
     return value
-
-
-def add_listening(
-    parser: argparse._ActionsContainer,
-    port: int,
-    *,
-    action: str = "",
-    on_address: str = "",
-    on_port: str = "",
-) -> None:
-    """Declare `--address` and `--port` of a server; None if not given.
-
-    Args:
-        parser: for the options.
-        port: default port.
-        action: of the command that runs the server; empty: the command itself.
-        on_address: further help for the address.
-        on_port: further help for the port.
-    """
-    what = f"of {action}: listen on it" if action else "listen on it"
-    parser.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help=f"{what} ({LOOPBACK}: only this machine){on_address}",
-    )
-    add_number(
-        parser,
-        "--port",
-        least=0,
-        most=65_535,
-        metavar="PORT",
-        help=f"{what} ({port}{on_port}); 0: a free port",
-    )
 
 
 def stop_event() -> asyncio.Event:
@@ -234,7 +257,7 @@ def report_interrupts() -> None:
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if issubclass(kind, KeyboardInterrupt):
-            sys.stderr.write(f"{program()}: interrupted before it had begun\n")
+            warn("interrupted before it had begun")
         elif not issubclass(kind, BrokenPipeError) or _has_reader():
             report_other(kind, error, traceback)
 

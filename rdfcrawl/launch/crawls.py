@@ -18,7 +18,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
-from rdfcrawl.core.console import fail, program
+from rdfcrawl.core.console import fail, warn
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
@@ -322,8 +322,7 @@ def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpide
     if stores.followers:
         from rdfcrawl.stores.followers.options import exposed_secrets
 
-        for line in exposed_secrets(settings, stores.followers):
-            sys.stderr.write(f"{program()}: {line}\n")
+        warn(*exposed_secrets(settings, stores.followers))
     if shapes is None:
         return ready
     report = str(ready.options.crawl.paths.root / "shapes")
