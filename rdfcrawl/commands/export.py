@@ -202,8 +202,10 @@ def _describe(
     report: ExportReport | None,
 ) -> None:
     """Write the description to a file, or to two in the folder of the crawl."""
-    from rdfcrawl.analysis.description.writing import write_descriptions
-    from rdfcrawl.monitor.described_exports import described_files
+    from rdfcrawl.analysis.description.writing import (
+        described_files,
+        write_descriptions,
+    )
 
     name = opts.describe
     target = Path(name).expanduser().absolute() if name else None

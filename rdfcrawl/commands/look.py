@@ -32,7 +32,7 @@ class Command(PrivateCrawlCommand):
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
     ) -> int:
         """Look; return 0 if there is a way to data, else 1."""
-        from rdfcrawl.launch.looking.running import look
+        from rdfcrawl.launch.looking.spider import look
         from rdfcrawl.uri.parse import named_url
 
         if len(args) != 1 or self.crawler_process is None:

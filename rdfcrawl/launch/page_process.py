@@ -22,7 +22,7 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.launch.forks import execute
-from rdfcrawl.monitor.page.log_tail import LOG
+from rdfcrawl.monitor.page.crawl_tail import LOG
 from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 from urllib.parse import quote
 
 from rdfcrawl.analysis.description.figures import (
@@ -32,10 +32,15 @@ from rdfcrawl.analysis.description.vocabularies import (
     describe_host,
     describe_host_dataset,
 )
+from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.provenance.reading import iter_provenance
 from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from rdfcrawl.stores.export.exporting import ExportReport
+    from rdfcrawl.stores.export.plan import ExportPlan
 
 VOID_NAME: Final = "void.ttl"
 DCAT_NAME: Final = "dcat.ttl"
@@ -170,3 +175,37 @@ def _segments(root: Path, folder: Path) -> list[DescribedFile]:
             )
             found.append(file)
     return found
+
+
+_MEDIA_TYPES: Final = {
+    **{each.extensions[0]: each.media_types[0] for each in FORMATS if each.extensions},
+    "hdt": "application/vnd.hdt",
+    "parquet": "application/vnd.apache.parquet",
+}
+_COMPRESSIONS: Final = {"": "", "gz": "application/gzip", "zst": "application/zstd"}
+
+
+def described_files(
+    report: ExportReport, plan: ExportPlan, description: Path
+) -> list[DescribedFile]:
+    """Return the files of an export, named relative to its description.
+
+    Args:
+        report: result of the export.
+        plan: of the export; its target is not standard output.
+        description: path of the description file.
+    """
+    if plan.target is None:
+        return []
+    folder = plan.target if plan.shards else plan.target.parent
+    name, packing = plan.format
+    return [
+        DescribedFile(
+            href=quote(os.path.relpath(folder / file.name, description.parent)),
+            media_type=_MEDIA_TYPES[name],
+            compression=_COMPRESSIONS[packing],
+            n_bytes=file.n_bytes,
+            sha256=file.sha256,
+        )
+        for file in report.files
+    ]

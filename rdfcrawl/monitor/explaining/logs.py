@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from json.encoder import encode_basestring as quoted
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
 from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
@@ -39,58 +39,47 @@ from rdfcrawl.uri.parse import seed_url
 MAX_LISTED: Final = 20
 
 
+# The members of an activity that are explained as they are.
+_OF_FETCH: Final = ExplainedFetch.__dataclass_fields__.keys() & {*Activity._fields}
+_OF_READING: Final = ExplainedReading.__dataclass_fields__.keys() & {*Activity._fields}
+
+
 def _explained(activity: Activity) -> ExplainedFetch:
     written = written_url
+    values: dict[str, Any] = {name: getattr(activity, name) for name in _OF_FETCH}
     return ExplainedFetch(
-        uri=activity.uri,
-        started_ms=activity.started_ms,
-        ended_ms=activity.ended_ms,
-        status=activity.status,
-        http_status=activity.http_status,
-        n_statements=activity.n_statements,
-        n_links=activity.n_links,
-        run=activity.run,
-        depth=activity.depth,
-        parent=written(activity.parent) if activity.parent else "",
-        found_by=activity.found_by,
-        task=activity.task,
-        spider=activity.spider,
-        same_content_as="",
-        hops=tuple(map(written, activity.requested)),
-        faults=tuple(UriFault(x.reason, x.detail, x.n_times) for x in activity.faults),
-        n_faults=activity.n_faults,
-        reading=_reading(activity),
+        **values
+        | {
+            "uri": activity.uri,
+            "parent": written(activity.parent) if activity.parent else "",
+            "same_content_as": "",
+            "hops": tuple(map(written, activity.requested)),
+            "faults": tuple(
+                UriFault(x.reason, x.detail, x.n_times) for x in activity.faults
+            ),
+            "reading": _reading(activity),
+        }
     )
 
 
 def _reading(activity: Activity) -> ExplainedReading:
     until_ms, canonical = activity.immutable_until_ms, activity.canonical
-    extractors = (
-        ReadPart(name=name, format="", n_statements=n) for name, n in activity.extracted
-    )
-    members = (
-        ReadPart(name=x.name, format=x.format, n_statements=x.n_statements)
-        for x in activity.members[:MAX_LISTED]
-    )
+    values: dict[str, Any] = {name: getattr(activity, name) for name in _OF_READING}
     return ExplainedReading(
-        n_bytes=activity.n_bytes,
-        media_type=activity.media_type,
-        etag=activity.etag,
-        last_modified=activity.last_modified,
-        immutable_until=time_text(until_ms) if until_ms else "",
-        format=activity.format,
-        decided_by=activity.decided_by,
-        packing=activity.packing,
-        compared_to_last=activity.compared_to_last,
-        canonical=written_url(canonical) if canonical else "",
-        is_error_page=activity.is_error_page,
-        robots_directives=activity.robots_directives,
-        content_signals=activity.content_signals,
-        tdm_reservation="" if activity.tdm < 0 else str(activity.tdm),
-        tdm_policy=activity.tdm_policy,
-        extractors=tuple(extractors),
-        members=tuple(members),
-        n_members=activity.n_members,
+        **values
+        | {
+            "immutable_until": time_text(until_ms) if until_ms else "",
+            "canonical": written_url(canonical) if canonical else "",
+            "tdm_reservation": "" if activity.tdm < 0 else str(activity.tdm),
+            "extractors": tuple(
+                ReadPart(name=name, format="", n_statements=n)
+                for name, n in activity.extracted
+            ),
+            "members": tuple(
+                ReadPart(name=x.name, format=x.format, n_statements=x.n_statements)
+                for x in activity.members[:MAX_LISTED]
+            ),
+        }
     )
 
 

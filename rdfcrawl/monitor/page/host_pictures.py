@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.monitor.page.host_groups import (
+    NO_TERMS,
     CrawledHost,
     GroupKind,
     GroupLink,
@@ -25,9 +26,9 @@ from rdfcrawl.monitor.page.host_groups import (
     group_by_vocabulary,
     group_hosts,
     group_outside,
+    main_vocabularies,
     strongest,
 )
-from rdfcrawl.monitor.page.host_vocabularies import NO_TERMS, main_vocabularies
 
 _ROUNDS: Final = 60
 _APART_ROUNDS: Final = 120

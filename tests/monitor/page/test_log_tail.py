@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.monitor.page.log_tail import MOST_LINES, LogLine, LogTail
+from rdfcrawl.monitor.page.crawl_tail import MOST_LINES, LogLine, LogTail
 
 if TYPE_CHECKING:
     from pathlib import Path
