@@ -168,8 +168,7 @@ class SearchedLogs:
             mark: fingerprint of its normal form.
             roles: of the URI in the mention; all of one log.
             wants: gets the content of a member that is not indexed, and returns whether
-        to
-                read it.
+                to read it.
             report: called with each damage.
 
         Raises:

@@ -342,8 +342,7 @@ class FrontierCheck:
         """Find domains that count too few hosts.
 
         They may count too many for a while: a worker that counts a host may die before
-        it
-        adds the host.
+        it adds the host.
         """
         n = len(keys.partitions)
         hosts: Counter[str] = Counter()

@@ -193,8 +193,7 @@ class _FrontierImport:
         """Push seeds that no worker has taken yet; their key is outside the crawl.
 
         They come last, so that an incomplete crawl has none; an interrupted import may
-        push
-        them twice, without effect.
+        push them twice, without effect.
         """
         if not self._has_seeds:
             return

@@ -77,8 +77,7 @@ class FrontierRepair:
         """Move the URIs of a host in a wrong partition to the right one.
 
         They are queued there first, without URIs seen there, and only then removed
-        here. A
-        host that is leased here waits for the next repair.
+        here. A host that is leased here waits for the next repair.
         """
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         row = await crawl.run("steer", number, "pause", key)

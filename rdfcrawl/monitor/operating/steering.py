@@ -70,8 +70,7 @@ class HostSteering:
         """Set the limit of accepted URIs of a host, 0 for no limit.
 
         None is the spider's budget. Refused URIs that were kept are queued as far as
-        the
-        budget allows.
+        the budget allows.
         """
         value = "" if most is None else most
         change, partition = await self._do("budget", key, value)
@@ -82,8 +81,7 @@ class HostSteering:
         """Remove all waiting URIs from the queue of a host.
 
         They stay marked as seen, so that no link queues them again. Later URIs of the
-        host
-        are queued as before.
+        host are queued as before.
         """
         change, partition = await self._do("drop", key)
         dropped = change.n_waiting + await self._drop_waiting(key, partition)
@@ -152,8 +150,7 @@ class DrainedWorker:
     Attributes:
         worker: its name.
         outcome: `drained`: it has ended; `gone`: it had ended before; `dead`: it
-    stopped
-            reporting, before or meanwhile.
+            stopped reporting, before or meanwhile.
         waited_ms: until it had ended.
         silent_secs: since the last report of a dead one.
     """
@@ -168,8 +165,7 @@ async def drain_all(crawl: FrontierView) -> list[str]:
     """Drain all live workers of a crawl without waiting; return their names.
 
     Each ends as by SIGTERM: work under way is stored, and the rest is given back.
-    Workers
-    that are started later are not affected.
+    Workers that are started later are not affected.
     """
     workers = await crawl.frontier.live_workers()
     for worker in workers:

@@ -102,8 +102,7 @@ class CrawlMoment:
         sentence: the same as a sentence.
         reasons: why nothing moves, or may soon.
         why_away: why the frontier is unavailable; empty if it is not. Otherwise,
-    numbers
-            are the last known ones, if any.
+            numbers are the last known ones, if any.
         counts: URIs by state, and hosts; None: they were never read.
         n_documents: processed, with any result.
         n_statements: stored.

@@ -91,8 +91,7 @@ class PageGuard:
 
     Without a token, only names of this machine are accepted, so that no site can have a
     browser read the page under the site's name (DNS rebinding). Changes are accepted
-    only
-    from our pages, and only with `--control`.
+    only from our pages, and only with `--control`.
     """
 
     def __init__(self, options: PageOptions, form_token: FormToken) -> None:
@@ -193,8 +192,7 @@ def is_foreign(request: web.Request) -> bool:
     """Return whether a page of another site has led to a request.
 
     Browsers say so in `Sec-Fetch-Site`. Slow work is refused then: otherwise a link or
-    an
-    image elsewhere could load this machine.
+    an image elsewhere could load this machine.
     """
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 

@@ -1,10 +1,9 @@
 """A table of all hosts of a crawl, which a sweep keeps up to date.
 
-Neither Redis nor the index can be read in full for each request. The table is a
-private database of SQLite: a cache of a few megabytes in memory, and an unnamed
-temporary file for the rest. So its content is never older than the process, two pages
-of one crawl do not share it, and no file has two writers. The sweep reads in small
-steps.
+Neither Redis nor the index can be read in full for each request. The table is a private
+database of SQLite: a cache of a few megabytes in memory, and an unnamed temporary file
+for the rest. So its content is never older than the process, two pages of one crawl do
+not share it, and no file has two writers. The sweep reads in small steps.
 """
 
 from __future__ import annotations
@@ -316,10 +315,8 @@ class HostSweep:
     """Fills a table of all hosts, from the index and from Redis.
 
     A sweep rests four fifths of the time, and the pause after it is four times as long:
-    it
-    takes one or two percent of a core of Redis and of the page. Sweeps continue for
-    five
-    minutes after the last look at hosts.
+    it takes one or two percent of a core of Redis and of the page. Sweeps continue for
+    five minutes after the last look at hosts.
 
     Args:
         access: to the crawl.

@@ -102,7 +102,7 @@ def follower_rows(
     Args:
         statuses: of those on this machine.
         current: figures that workers report of their stores, used if there is no
-    status.
+            status.
     """
     if statuses:
         return tuple(map(_row_of, statuses[:_MOST_FOLLOWERS]))
