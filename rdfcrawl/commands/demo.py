@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings
 
@@ -20,6 +21,9 @@ from rdfcrawl.core.console import (
 )
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.processes import module_command
+
+if TYPE_CHECKING:
+    from rdfcrawl.dataweb.config import WebConfig
 
 _HOSTS = 30
 _SPIDER = "linkeddata"
@@ -41,7 +45,6 @@ class Command(QuietCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve, crawl, measure."""
-        from rdfcrawl.dataweb.config import NodeKind, WebConfig
         from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
         from rdfcrawl.dataweb.recall import judge
 
@@ -52,15 +55,8 @@ class Command(QuietCommand):
         _check_spider(self.settings)
         folder = Path(opts.dir)
         shutil.rmtree(folder / "crawl", ignore_errors=True)
-        config = WebConfig(
-            n_nodes=_HOSTS,
-            weights={NodeKind.DEREFERENCING: 1.0},
-            delay_secs=_CRAWL_DELAY_SECS,
-            disallowed=0.1,
-            port=0,
-        )
         try:
-            with run_dataweb(config, folder) as web:
+            with run_dataweb(_web(), folder) as web:
                 write_lines(
                     f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n"
                 )
@@ -72,17 +68,30 @@ class Command(QuietCommand):
         except ConfigError as error:
             fail(str(error))
         twice, rude = log.total("n_duplicates"), log.total("n_disallowed_requested")
-        write_lines(f"\nfetched twice: {twice}, though disallowed: {rude}")
         write_lines(
-            f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})"
+            f"\nfetched twice: {twice}, though disallowed: {rude}",
+            f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})",
+            f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head",
         )
-        write_lines(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
         self.exitcode = self.exitcode or int(report.micro < 1)
         words = ["page", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
         if opts.page:
             _serve_page(words)
         else:
             write_lines(f"See it:      {' '.join([program(), *words])}")
+
+
+def _web() -> WebConfig:
+    """Return the parameters of the web."""
+    from rdfcrawl.dataweb.config import NodeKind, WebConfig
+
+    return WebConfig(
+        n_nodes=_HOSTS,
+        weights={NodeKind.DEREFERENCING: 1.0},
+        delay_secs=_CRAWL_DELAY_SECS,
+        disallowed=0.1,
+        port=0,
+    )
 
 
 def _check_redis(settings: BaseSettings | None) -> None:

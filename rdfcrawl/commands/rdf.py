@@ -99,18 +99,13 @@ class Command(QuietCommand):
         from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
         from rdfcrawl.rdf.extraction.options import ExtractOptions
-        from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.rdf.links.policy import LinkPolicy
 
         settings = cast("Settings", self.settings)
         apply_defaults(settings)
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
-        try:
-            if opts.base:
-                check_iri(opts.base)
-        except SourceFault as error:
-            fail(f"--base: {error}")
+        _check_base(opts.base)
         try:
             crawl = CrawlOptions.from_settings(settings, "rdf")
             extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
@@ -137,6 +132,17 @@ class Command(QuietCommand):
             )
         except ConfigError as error:
             fail(str(error))
+
+
+def _check_base(base: str) -> None:
+    """Exit with 2 and one line if a base is given that is no IRI."""
+    from rdfcrawl.rdf.graphs import check_iri
+
+    try:
+        if base:
+            check_iri(base)
+    except SourceFault as error:
+        fail(f"--base: {error}")
 
 
 def _exit_code(inspection: InspectionReport, settings: Settings) -> int:

@@ -86,7 +86,6 @@ class WorkerPool:
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
-        self._run = 0
         self._not_due = ""
         self._is_stopping = False
         self._run = 0  # number of earlier runs
@@ -102,19 +101,18 @@ class WorkerPool:
             with link.explaining():
                 first = await self._begin(link)
             link.opened()
-            paths = self._options.paths
+            root, stores = self._options.paths.root, self._options.stores
             followers = None
-            stores = self._options.stores
             if stores.followers:
                 dumps = self._settings.getbool("STATS_DUMP")
-                followers = FollowerProcesses.begin(paths.root, stores, dumps=dumps)
-            compaction = BackgroundCompaction.begin(paths.root, stores.compaction_secs)
+                followers = FollowerProcesses.begin(root, stores, dumps=dumps)
+            compaction = BackgroundCompaction.begin(root, stores.compaction_secs)
             code = await self._keep_all(link.frontier)
             link.ending()
             with link.explaining():
                 outcome = await self._outcome(link.frontier, code)
             if outcome == _FINISHED:
-                mark_finished(paths.quads)
+                mark_finished(self._options.paths.quads)
             await asyncio.to_thread(compaction.finish)
             try:
                 with link.explaining():
@@ -122,19 +120,7 @@ class WorkerPool:
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
-            end = RunEnd(
-                now=last,
-                crawl=self._options,
-                member=self._member,
-                run=self._run,
-                n_done=last.documents - first.documents,
-                secs=monotonic() - began,
-                outcome=outcome,
-                own=OwnFaults.of(last.figures, last.examples, first.figures),
-                lost_logs=self._lost_logs,
-                not_due=self._not_due,
-            )
-            print_summary(end)
+            print_summary(self._end_of(first, last, outcome, monotonic() - began))
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
             if code == REFUSED:
@@ -142,6 +128,23 @@ class WorkerPool:
         finally:
             await link.close()
         return code
+
+    def _end_of(
+        self, first: CrawlSnapshot, last: CrawlSnapshot, outcome: str, secs: float
+    ) -> RunEnd:
+        """Return the end of the run, for its summary."""
+        return RunEnd(
+            now=last,
+            crawl=self._options,
+            member=self._member,
+            run=self._run,
+            n_done=last.documents - first.documents,
+            secs=secs,
+            outcome=outcome,
+            own=OwnFaults.of(last.figures, last.examples, first.figures),
+            lost_logs=self._lost_logs,
+            not_due=self._not_due,
+        )
 
     def describe(self) -> None:
         """Describe the crawl, unless it was stopped or drained."""

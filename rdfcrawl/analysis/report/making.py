@@ -98,19 +98,7 @@ def make_report(
         ),
         _coverage_section(sites),
         *_list_sections(sites),
-        ReportSection(
-            "freshness",
-            "First sightings, and freshness of copies",
-            "Times are fetch times of the sitemap, or of the page with the link.",
-            (
-                *make_discovery_figures(sites),
-                *(make_ping_table(sites), make_first_seen_table(sites)),
-                *(make_lastmod_table(sites), make_group_table(sites)),
-                make_freshness_table(sites, goal or RefreshGoal()),
-                make_copies_table(sites),
-                make_refresh_table(counts),
-            ),
-        ),
+        _freshness_section(sites, counts, goal or RefreshGoal()),
         ReportSection(
             "usage",
             "How sites use sitemaps",
@@ -121,16 +109,7 @@ def make_report(
                 make_habit_table(sites),
             ),
         ),
-        ReportSection(
-            "health",
-            "Hosts and faults",
-            "Slow hosts, and causes of failures.",
-            (
-                make_slow_host_table(counts),
-                make_faulty_host_table(counts),
-                make_fault_table(counts),
-            ),
-        ),
+        _health_section(counts),
     )
     return CrawlReport(title, scope, sections)
 
@@ -150,6 +129,37 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_census_table(sites),
             make_missed_table(sites),
             make_outcome_of_listed_table(sites),
+        ),
+    )
+
+
+def _freshness_section(
+    sites: SiteFigures, counts: ActivityCounts, goal: RefreshGoal
+) -> ReportSection:
+    return ReportSection(
+        "freshness",
+        "First sightings, and freshness of copies",
+        "Times are fetch times of the sitemap, or of the page with the link.",
+        (
+            *make_discovery_figures(sites),
+            *(make_ping_table(sites), make_first_seen_table(sites)),
+            *(make_lastmod_table(sites), make_group_table(sites)),
+            make_freshness_table(sites, goal),
+            make_copies_table(sites),
+            make_refresh_table(counts),
+        ),
+    )
+
+
+def _health_section(counts: ActivityCounts) -> ReportSection:
+    return ReportSection(
+        "health",
+        "Hosts and faults",
+        "Slow hosts, and causes of failures.",
+        (
+            make_slow_host_table(counts),
+            make_faulty_host_table(counts),
+            make_fault_table(counts),
         ),
     )
 

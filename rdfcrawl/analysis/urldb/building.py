@@ -26,6 +26,7 @@ from rdfcrawl.analysis.urldb.files import (
 from rdfcrawl.analysis.urldb.record import join
 from rdfcrawl.analysis.urldb.scan import LogScan
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
+from rdfcrawl.stores.crawl_folder import LogIdentity
 from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.reading import reading
@@ -89,14 +90,8 @@ def build(
         reading(root / "quads"),
         SpillFolder(scratch) as spills,
     ):
-        manifest = UrlDatabaseManifest(
-            log=log.identity.log,
-            generation=log.identity.generation,
-            session_parameters=normal_form.session_parameters,
-        )
         before = read_manifest(folder, to_build=True)
-        if before is not None and before.is_behind(manifest):
-            manifest = manifest if _has_lost(root, before) else before
+        manifest = _manifest_to_build(root, log.identity, normal_form, before)
         sorter = StringSorter(spills.new(), memory_bytes)
         scan = LogScan(root, manifest.offsets, normal_form=normal_form, sorter=sorter)
         scan.run()
@@ -117,6 +112,23 @@ def build(
         n_bytes=sum((folder / x).stat().st_size for x in merged.segments.values()),
         damages=tuple(map(str, scan.damages)),
     )
+
+
+def _manifest_to_build(
+    root: Path,
+    log: LogIdentity,
+    normal_form: NormalForm,
+    before: UrlDatabaseManifest | None,
+) -> UrlDatabaseManifest:
+    """Return the manifest of the existing database, or of an empty one."""
+    manifest = UrlDatabaseManifest(
+        log=log.log,
+        generation=log.generation,
+        session_parameters=normal_form.session_parameters,
+    )
+    if before is None or not before.is_behind(manifest) or _has_lost(root, before):
+        return manifest
+    return before
 
 
 def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.monitor.operating.status import CrawlStatus, worker_state
+from rdfcrawl.monitor.operating.status import CrawlStatus, WorkerStatus, worker_state
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.exporting import MovedFrontier
@@ -89,22 +89,21 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
     ]
     lines += [f"note: {each}" for each in status.explanations()]
     if status.workers:
-        heads = ["worker", "state", "last report", "delay", "documents", "faults"]
-        lines += table(
-            heads,
-            [
-                [
-                    each.name,
-                    worker_state(each),
-                    f"{each.silent_secs} s ago",
-                    "?" if each.delay_secs is None else f"{each.delay_secs:g} s",
-                    each.n_documents,
-                    each.n_faults,
-                ]
-                for each in status.workers
-            ],
-        )
+        lines += _worker_lines(status.workers)
     return lines + (_partition_lines(status) if with_partitions else [])
+
+
+def _worker_lines(workers: Iterable[WorkerStatus]) -> list[str]:
+    heads = ["worker", "state", "last report", "delay", "documents", "faults"]
+    rows = [
+        [
+            *(each.name, worker_state(each), f"{each.silent_secs} s ago"),
+            "?" if each.delay_secs is None else f"{each.delay_secs:g} s",
+            *(each.n_documents, each.n_faults),
+        ]
+        for each in workers
+    ]
+    return table(heads, rows)
 
 
 def _partition_lines(status: CrawlStatus) -> list[str]:

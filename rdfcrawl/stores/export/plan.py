@@ -156,25 +156,17 @@ class ExportPlan:
             ConfigError: options contradict each other, or a folder is missing.
         """
         where = f"--to {target}"
-        given = None
-        if format_name is not None:
-            given = FileFormat.parse(format_name, f"--format {format_name}")
         path = None if target == "-" else Path(target).expanduser().absolute()
         is_folder = path is not None and (target.endswith(os.sep) or path.is_dir())
-        if path is None and given is None:
-            raise ConfigError(f"{where}: needs --format")
-        if shard_rule is not None and not is_folder:
+        if is_folder:
+            shard_rule = shard_rule or ShardRule()
+        elif shard_rule is not None:
             raise ConfigError(
                 f"{where}: several files need a folder: end its name with {os.sep}"
             )
-        if is_folder:
-            shard_rule = shard_rule or ShardRule()
-            given = given or FileFormat("nq", "gz")
-        elif path is not None and given is None:
-            given = FileFormat.of_file(path, where)
+        given = _format_of(path, where, format_name, is_folder=is_folder)
         if memory_bytes < _LEAST_MEMORY:
             raise ConfigError(f"--memory: must be at least {_LEAST_MEMORY // MIB}M")
-        given = given or FileFormat("nq")
         if items is not None and not given.is_of_items:
             raise ConfigError(
                 "--class, --nested, --lists, --full and --across are about items: name"
@@ -191,6 +183,17 @@ class ExportPlan:
             scratch=_checked_scratch(scratch) if scratch else folder,
             rdf=rdf,
         )
+
+
+def _format_of(
+    path: Path | None, where: str, name: str | None, *, is_folder: bool
+) -> FileFormat:
+    """Return the format of a name, else of a file, else N-Quads for a folder."""
+    if name is not None:
+        return FileFormat.parse(name, f"--format {name}")
+    if path is None:
+        raise ConfigError(f"{where}: needs --format")
+    return FileFormat("nq", "gz") if is_folder else FileFormat.of_file(path, where)
 
 
 def _checked_folder(path: Path | None, where: str) -> Path | None:

@@ -121,22 +121,30 @@ class ControlStep:
         return f"/host?{urlencode({'key': self.key})}" if self.key else "/hosts"
 
 
-def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the routes of the view."""
+class _ControlView:
+    """Asks visitors to confirm a step, and carries it out."""
 
-    def refused(request: web.Request, error: str, code: int) -> web.Response:
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
+
+    def _refused(self, request: web.Request, error: str, code: int) -> web.Response:
         values = {"step": None, "question": "", "effect": "", "spiders": ()}
-        return context.renderer.respond(
+        return self._context.renderer.respond(
             request, "control.html", code=code, error=error, back="/hosts", **values
         )
 
-    async def confirm(request: web.Request) -> web.Response:
-        if not context.options.has_control:
+    def _check(self) -> None:
+        if not self._context.options.has_control:
             raise web.HTTPForbidden(reason="the page has no --control")
+
+    async def confirm(self, request: web.Request) -> web.Response:
+        """Show a step to confirm."""
+        self._check()
+        context = self._context
         try:
             step = ControlStep.checked(request.query)
         except ConfigError as error:
-            return refused(request, str(error), 400)
+            return self._refused(request, str(error), 400)
         question, effect = _QUESTIONS[step.action]
         return context.renderer.respond(
             request,
@@ -149,16 +157,17 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             spiders=await _spiders(context) if step.action == "add" else (),
         )
 
-    async def change(request: web.Request) -> web.Response:
-        if not context.options.has_control:
-            raise web.HTTPForbidden(reason="the page has no --control")
+    async def change(self, request: web.Request) -> web.Response:
+        """Carry out a confirmed step."""
+        self._check()
+        context = self._context
         try:
             step = ControlStep.checked(await read_form(request))
             message = await do_step(context, step)
         except ConfigError as error:
-            return refused(request, str(error), 400)
+            return self._refused(request, str(error), 400)
         if message is None:
-            return refused(
+            return self._refused(
                 request, f"not confirmed by the frontier: {_away(context)}", 503
             )
         logger.info("a visitor's %s: %s", step.action, message)
@@ -170,7 +179,11 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         message_query = urlencode({"message": context.messages.note(message)})
         raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{message_query}"))
 
-    return [web.get("/control", confirm), web.post("/control", change)]
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    view = _ControlView(context)
+    return [web.get("/control", view.confirm), web.post("/control", view.change)]
 
 
 async def _spiders(context: PageContext) -> tuple[str, ...]:

@@ -36,50 +36,59 @@ _PATIENCE_SECS: Final = 60.0  # for a visitor that does not read
 _FIRST_SECS: Final = 600.0  # for the first piece
 
 
-def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the routes of the view."""
-    access = context.access
-    is_once = StoreOptions.one(access.settings, "is_once")
-    turn = asyncio.Lock()
+class _ExportView:
+    """The formats of a download, and the download; one at a time."""
 
-    async def show(request: web.Request) -> web.Response:
+    def __init__(self, context: PageContext) -> None:
+        self._renderer, self._access = context.renderer, context.access
+        self._is_once = StoreOptions.one(context.access.settings, "is_once")
+        self._turn = asyncio.Lock()
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Show formats and commands."""
         start = f"{program()} "
-        name = f" -s CRAWL_ID={access.name}"
+        name = f" -s CRAWL_ID={self._access.name}"
         commands = {
             start + line.replace("export", f"export{name}"): text
             for line, text in _COMMANDS.items()
         }
-        return context.renderer.respond(
+        return self._renderer.respond(
             request,
             "export.html",
             formats=FORMATS,
             commands=commands,
-            is_busy=turn.locked(),
+            is_busy=self._turn.locked(),
         )
 
-    async def file(request: web.Request) -> web.StreamResponse:
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        """Send the stored statements as a file."""
         form = request.query.get("as", "")
         if form not in FORMATS:
             raise web.HTTPBadRequest(reason=f"as: must be one of {', '.join(FORMATS)}")
         if is_foreign(request):
             raise web.HTTPForbidden(reason="a link of another site")
-        if turn.locked():
+        if self._turn.locked():
             raise web.HTTPServiceUnavailable(reason="another file is being exported")
-        async with turn:
-            job = {"root": str(access.root), "format": form, "is_once": is_once}
+        root, name = self._access.root, f"{self._access.name}.{form}"
+        async with self._turn:
+            job = {"root": str(root), "format": form, "is_once": self._is_once}
             process = await start_module_async(
                 _MODULE, job=job, stdout=PIPE, stderr=DEVNULL, env=bare_environment()
             )
             try:
-                return await _send(request, process, f"{access.name}.{form}")
+                return await _send(request, process, name)
             finally:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
 
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    view = _ExportView(context)
     return [
-        web.get("/export", show),
-        web.get("/export/file", file, allow_head=False),
+        web.get("/export", view.show),
+        web.get("/export/file", view.file, allow_head=False),
     ]
 
 

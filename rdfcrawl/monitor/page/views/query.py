@@ -38,15 +38,19 @@ _MOST_PAGES: Final = 100_000
 _FOREIGN: Final = "a link of another site: read the query, and run it yourself"
 
 
-def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the routes of the view."""
-    access = context.access
-    is_once = StoreOptions.one(access.settings, "is_once")
-    options = QueryOptions.from_settings(access.settings, is_once=is_once)
-    service = QueryService(access.root, options)
+class _QueryView:
+    """A query and its answer, on the page or as a file."""
 
-    async def show(request: web.Request) -> web.Response:
-        given = request.query
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
+        settings = context.access.settings
+        is_once = StoreOptions.one(settings, "is_once")
+        options = QueryOptions.from_settings(settings, is_once=is_once)
+        self._service = QueryService(context.access.root, options)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Show a query and a page of its answer, or send all of it."""
+        given, service = request.query, self._service
         query = given.get("q", "").replace("\r\n", "\n")
         max_rows = service.options.max_rows
         rows = int_parameter(given, "rows", max_rows, least=1, most=max_rows)
@@ -65,7 +69,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             refusal, status = str(error), error.status
         if form and answer is not None and answer.kind != "boolean":
             return _download(answer, form)
-        return context.renderer.respond(
+        return self._context.renderer.respond(
             request,
             "query.html",
             code=status,
@@ -78,15 +82,21 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             secs=service.options.secs,
             max_chars=MAX_QUERY_CHARS,
             is_following=given.get("follow", "") == "1",
-            examples=await _examples(context),
+            examples=await _examples(self._context),
             prefixes=PREFIXES,
         )
 
-    async def stored(_request: web.Request) -> web.Response:
-        size = await asyncio.to_thread(log_bytes, access.root / "quads")
+    async def stored(self, _request: web.Request) -> web.Response:
+        """Send the size of the log, which changes when the crawl stores more."""
+        root = self._context.access.root
+        size = await asyncio.to_thread(log_bytes, root / "quads")
         return web.json_response({"n_bytes": size})
 
-    return [web.get("/query", show), web.get("/query/stored", stored)]
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    view = _QueryView(context)
+    return [web.get("/query", view.show), web.get("/query/stored", view.stored)]
 
 
 def _check(request: web.Request, form: str) -> None:

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -29,20 +29,24 @@ _POLICY: Final = (
 _MOST_VERIFIED: Final = 200
 
 
-def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the routes of the view."""
-    access = context.access
-    parameters = CrawlOptions.one(access.settings, "normal_form").session_parameters
-    service = ReportService(access.root, parameters)
+class _ReportView:
+    """The last report, the one in progress, and the files of the last."""
 
-    async def show(request: web.Request) -> web.Response:
-        site = _site(request)
+    def __init__(self, context: PageContext) -> None:
+        settings = context.access.settings
+        parameters = CrawlOptions.one(settings, "normal_form").session_parameters
+        self._renderer, self._root = context.renderer, context.access.root
+        self._service = ReportService(self._root, parameters)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Show the report; begin another one on request."""
+        site, service = _site(request), self._service
         if "make" in request.query:
-            return _begin(request, site)
+            self._begin(request, site)
         report = await asyncio.to_thread(service.kept, site)
-        verified = await asyncio.to_thread(_verified, access.root, site)
+        verified = await asyncio.to_thread(_verified, self._root, site)
         age_secs = time.time() - report["made_ms"] / 1000 if report else None
-        return context.renderer.respond(
+        return self._renderer.respond(
             request,
             "report.html",
             site=site,
@@ -56,25 +60,27 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             n_verified=len(verified),
         )
 
-    def _begin(request: web.Request, site: str) -> web.Response:
+    def _begin(self, request: web.Request, site: str) -> NoReturn:
         if is_foreign(request):
             raise web.HTTPForbidden(reason="a link of another site")
-        service.begin(site)  # or another report is in progress, as the page shows
+        self._service.begin(site)  # or another report is in progress, as the page shows
         kept = {"site": site, "format": request.query.get("format", "")}
         words = urlencode({name: value for name, value in kept.items() if value})
-        raise web.HTTPSeeOther(context.renderer.at("/report") + (words and f"?{words}"))
+        raise web.HTTPSeeOther(self._renderer.at("/report") + (words and f"?{words}"))
 
-    async def page(request: web.Request) -> web.FileResponse:
-        path = await asyncio.to_thread(service.page, _site(request))
+    async def page(self, request: web.Request) -> web.FileResponse:
+        """Send the report as one page."""
+        path = await asyncio.to_thread(self._service.page, _site(request))
         if path is None:
             raise web.HTTPNotFound(reason="no such report was made")
         kind = "text/html; charset=utf-8"
         headers = {"Content-Type": kind, "Content-Security-Policy": _POLICY}
         return web.FileResponse(path, headers=headers)
 
-    async def file(request: web.Request) -> web.FileResponse:
+    async def file(self, request: web.Request) -> web.FileResponse:
+        """Send an item of the report, or all of them as JSON."""
         name = request.query.get("name", "")
-        path = await asyncio.to_thread(service.file, _site(request), name)
+        path = await asyncio.to_thread(self._service.file, _site(request), name)
         if path is None:
             raise web.HTTPNotFound(reason="no such file")
         kind = "application/json" if name.endswith(".json") else "text/csv"
@@ -84,10 +90,14 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         }
         return web.FileResponse(path, headers=headers)
 
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    view = _ReportView(context)
     return [
-        web.get("/report", show),
-        web.get("/report/page", page),
-        web.get("/report/file", file),
+        web.get("/report", view.show),
+        web.get("/report/page", view.page),
+        web.get("/report/file", view.file),
     ]
 
 

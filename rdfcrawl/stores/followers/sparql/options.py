@@ -331,13 +331,9 @@ class SparqlStoreOptions:
                 f"has no option {unknown[0]!r}, only {', '.join(sorted(_KNOWN))}"
             )
         prefix = name.upper()
-        given = _login(options, in_uri, environment, prefix)
-        chosen = _choice(options, "login", _LOGINS, profile.login)
         login = StoreLogin(
-            user=given.get("user"),
-            password=given.get("password", ""),
-            token=given.get("token"),
-            scheme=chosen,
+            **_secrets(options, in_uri, environment, prefix),
+            scheme=_choice(options, "login", _LOGINS, profile.login),
         )
         addresses = {key: _text(options, key) for key in _URLS if key in options}
         urls = urls_of(url, name, profile, addresses, has_login=login.is_given)
@@ -347,9 +343,6 @@ class SparqlStoreOptions:
                 "method=graph-store: the store has no Graph Store Protocol;"
                 " set method=update, or the option graph_store"
             )
-        provenance = options.get("provenance", True)
-        if not isinstance(provenance, bool):
-            raise ConfigError(f"provenance={provenance!r}: must be true or false")
         return cls(
             name=f"{name}+{url}",
             profile=profile,
@@ -361,7 +354,7 @@ class SparqlStoreOptions:
             batch_bytes=_number(options, "batch_bytes", profile.batch_bytes),
             batch_lines=_number(options, "batch_lines", profile.batch_lines),
             timeout_secs=_number(options, "timeout_secs", _TIMEOUT_SECS),
-            has_provenance=provenance,
+            has_provenance=_switch(options, "provenance"),
         )
 
 
@@ -382,7 +375,7 @@ def _without_login(url: str) -> tuple[str, dict[str, str]]:
     return urlunsplit((parts.scheme, host, parts.path, parts.query, "")), found
 
 
-def _login(
+def _secrets(
     options: Mapping[str, object],
     in_uri: Mapping[str, str],
     environment: Mapping[str, str],
@@ -430,6 +423,13 @@ def _choice(
     if value not in known:
         raise ConfigError(f"{key}={value!r}: must be {' or '.join(known)}")
     return str(value)
+
+
+def _switch(options: Mapping[str, object], key: str) -> bool:
+    value = options.get(key, True)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key}={value!r}: must be true or false")
+    return value
 
 
 def _number(options: Mapping[str, object], key: str, default: int) -> int:
