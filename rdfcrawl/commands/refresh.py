@@ -229,6 +229,6 @@ def _now_ms() -> int:
 
 
 def _time(ms: int) -> str:
-    from rdfcrawl.monitor.refreshing.eligibility import time_text
+    from rdfcrawl.core.times import second_text
 
-    return time_text(ms)
+    return second_text(ms)

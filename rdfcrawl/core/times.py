@@ -35,6 +35,15 @@ def now_ms() -> int:
     return (_time.began_ns + time.clock_gettime_ns(_CLOCK)) // 1_000_000
 
 
+def second_text(unix_ms: int) -> str:
+    """Return the second of a time, in UTC.
+
+    >>> second_text(1_790_000_000_999)
+    '2026-09-21T14:13:20Z'
+    """
+    return datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def advance_to(ms: int) -> None:
     """Advance the time of this process.
 

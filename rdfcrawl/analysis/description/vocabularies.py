@@ -6,7 +6,6 @@ mandatory in DCAT-AP 3.0 are included.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -25,7 +24,9 @@ from rdfcrawl.core.namespaces import (
     VOID,
     XSD,
 )
-from rdfcrawl.rdf.terms import iri, literal
+from rdfcrawl.core.times import second_text
+from rdfcrawl.rdf.terms import iri as resource
+from rdfcrawl.rdf.terms import literal as text
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
@@ -69,24 +70,13 @@ def _listed(properties: Properties, indent: str) -> str:
     )
 
 
-def text(value: str) -> str:
-    """Return a literal."""
-    return literal(value)
-
-
-def resource(value: str) -> str:
-    """Return an absolute or relative IRI."""
-    return iri(value)
-
-
 def moment(unix_ms: int) -> str:
     """Return a time, in seconds.
 
     >>> moment(0)
     '"1970-01-01T00:00:00Z"^^xsd:dateTime'
     """
-    time = datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f'"{time}"^^xsd:dateTime'
+    return f'"{second_text(unix_ms)}"^^xsd:dateTime'
 
 
 class DescribedCrawl(NamedTuple):

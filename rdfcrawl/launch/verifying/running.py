@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -14,6 +13,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.analysis.verifications import SiteVerification
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.times import now_ms, second_text
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, NAMED, of_one
 from rdfcrawl.frontier.queue.profiles import BUDGETS, SpiderProfiles
 from rdfcrawl.launch.private_crawls import run_private_crawl
@@ -71,7 +71,7 @@ def verify(
             raise ConfigError(f"{host}: the crawl in {root} has nothing of this site")
     plan = reduce(or_, (site.plan(n_sampled, seed) for site in held))
     n_requests = _run(process, settings, plan, folder)
-    ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended = second_text(now_ms())
     again = read_sites(folder / VerifyingSpider.name, scopes, folder)
     compared = (SiteComparison(*each, folder) for each in zip(held, again, strict=True))
     return [

@@ -7,6 +7,7 @@ from typing import Final
 
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import second_text
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
     ExplainedReading,
@@ -14,7 +15,7 @@ from rdfcrawl.monitor.explaining.values import (
     UriExplanation,
     Verdict,
 )
-from rdfcrawl.monitor.operating.tables import time_text, uri_line
+from rdfcrawl.monitor.operating.tables import uri_line
 from rdfcrawl.uri.page_forms import page_form
 
 VERDICTS: Final = {
@@ -72,7 +73,7 @@ def _decision_lines(found: UriExplanation) -> Iterator[str]:
         form = (
             f" (form {page_form(each.uri).narrow})" if each.reason in _EFFECTS else ""
         )
-        yield f"  {time_text(each.ms)}  {effect}: {each.reason}{form}, {where}"
+        yield f"  {second_text(each.ms)}  {effect}: {each.reason}{form}, {where}"
 
 
 def _way_lines(found: UriExplanation) -> Iterator[str]:
@@ -93,7 +94,7 @@ def _document_lines(found: UriExplanation) -> Iterator[str]:
         dropped = ", dropped by a compaction" if latest.is_dropped else ""
         yield (
             f"  versions: {found.n_versions:,}, the latest of"
-            f" {time_text(latest.version_ms)},"
+            f" {second_text(latest.version_ms)},"
             f" {counted(latest.n_bytes, 'byte')}{dropped}"
         )
     if found.targets:
@@ -106,7 +107,7 @@ def _document_lines(found: UriExplanation) -> Iterator[str]:
 
 
 def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
-    when = time_text(fetch.started_ms) if fetch.started_ms else "never requested"
+    when = second_text(fetch.started_ms) if fetch.started_ms else "never requested"
     answer = f", HTTP {fetch.http_status}" if fetch.http_status else ""
     stored = (
         f", {counted(fetch.n_statements, 'statement')}" if fetch.n_statements else ""

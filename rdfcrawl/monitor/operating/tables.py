@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import second_text
 from rdfcrawl.monitor.operating.status import CrawlStatus, WorkerStatus, worker_state
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ def _cell(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
-
-
-def time_text(ms: int) -> str:
-    """Return a Unix time as text, in UTC."""
-    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def secs_text(ms: float) -> str:
@@ -170,14 +165,14 @@ def detail_lines(detail: HostDetail) -> list[str]:
         f"next: {next_text(detail)}",
     ]
     if host.paused_at_ms:
-        lines.append(f"paused: since {time_text(host.paused_at_ms)}")
+        lines.append(f"paused: since {second_text(host.paused_at_ms)}")
     if host.n_failures:
         lines.append(
             f"refused: {counted(host.n_failures, 'visit')} in a row, since"
-            f" {time_text(host.refusing_since_ms)}"
+            f" {second_text(host.refusing_since_ms)}"
         )
     if host.rests_until_ms > now:
-        lines.append(f"requests no visits until {time_text(host.rests_until_ms)}")
+        lines.append(f"requests no visits until {second_text(host.rests_until_ms)}")
     if detail.crowd:
         lines.append(f"crowd: takes turns with the other hosts of {detail.crowd}")
     for each in detail.leases:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.analysis.refresh.trust import is_claimed
 from rdfcrawl.core.errors import MAY_PASS, Reason
 from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.core.times import second_text
 from rdfcrawl.rdf.terms import unix_ms
 
 if TYPE_CHECKING:
@@ -112,13 +112,8 @@ class NotDuePages:
         """Return the numbers and the time in words."""
         parts = [f"{n:,} {reason}" for reason, n in self.counts.most_common()]
         if self.next_ms is not None:
-            parts.append(f"the next is due on {time_text(self.next_ms)}")
+            parts.append(f"the next is due on {second_text(self.next_ms)}")
         return ", ".join(parts)
-
-
-def time_text(ms: int) -> str:
-    """Return a Unix time in ms as text, in UTC."""
-    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def tried(record: UrlRecord, facts: UriFacts) -> UriFacts:

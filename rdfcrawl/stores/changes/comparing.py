@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +18,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.times import second_text
 from rdfcrawl.stores.crawl_folder import (
     CrawlRuns,
     LogIdentity,
@@ -311,7 +311,7 @@ def find_start(root: Path, text: str | None) -> EarlierState:
     except ConfigError as error:
         known = ", ".join(["the number of a run", *folders])
         raise ConfigError(f"{error}; or {known}") from error
-    return EarlierState(shown_time(since_ms), since_ms)
+    return EarlierState(second_text(since_ms), since_ms)
 
 
 def _folders(root: Path) -> list[str]:
@@ -327,18 +327,8 @@ def _folders(root: Path) -> list[str]:
 def _end_of(runs: CrawlRuns, number: int) -> EarlierState:
     ended_ms = runs.ended[number]
     return EarlierState(
-        f"run {number + 1}, which ended at {shown_time(ended_ms)}",
+        f"run {number + 1}, which ended at {second_text(ended_ms)}",
         ended_ms,
         run=number,
         workers=runs.workers,
     )
-
-
-def shown_time(ms: int) -> str:
-    """Return a time in ISO 8601.
-
-    >>> shown_time(1790000000000)
-    '2026-09-21T14:13:20Z'
-    """
-    moment = datetime.fromtimestamp(ms / 1000, UTC)
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final, TextIO
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import second_text
 from rdfcrawl.stores.changes.comparing import (
     ChangeKind,
     DocumentChange,
     LogComparison,
-    shown_time,
 )
 from rdfcrawl.uri.hosts import host_of_iri
 
@@ -133,7 +133,7 @@ def _iter_counted(
             members = {
                 "document": change.document.graph,
                 "change": change.kind.value,
-                "fetched": shown_time(change.document.version_ms),
+                "fetched": second_text(change.document.version_ms),
             }
             if change.lacks_former:
                 members["earlier"] = "dropped"
