@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,29 @@ def test_docstrings_begin_with_a_sentence() -> None:
     """If something has a docstring, then its first line is a complete sentence."""
     wrong = [each.place for each in docstrings() if not each.line.endswith(".")]
     assert not wrong
+
+
+def test_docstrings_of_folders_name_their_modules() -> None:
+    """If the docstring of a folder names a module or function, then there is one."""
+    known = {path.stem for path in ROOT.rglob("*.py")} | {ROOT.name}
+    known |= {path.name for path in ROOT.rglob("*") if path.is_dir()}
+    wrong = [
+        f"{path.parent.relative_to(ROOT)}: {name}"
+        for path in ROOT.rglob("__init__.py")
+        for name in _words(path)
+        if name not in known | _functions_in(path.parent) and find_spec(name) is None
+    ]
+    assert not wrong, f"nothing has this name: {wrong}"
+
+
+def _words(package: Path) -> list[str]:
+    text = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+    return re.findall(r"`([a-z][a-z_0-9]*)`", text)
+
+
+def _functions_in(folder: Path) -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    return {name for text in texts for name in re.findall(r"\bdef (\w+)", text)}
 
 
 def test_docstrings_of_functions_are_orders() -> None:

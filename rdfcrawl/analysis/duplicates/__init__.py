@@ -1,5 +1,6 @@
 """Documents that are equal, or nearly so, under several URLs or at several times.
 
-`fingerprints` computes the hashes and the sketch of a document, `clusters` finds equal
-documents, and `canonical` chooses the URL that represents them.
+`clusters` finds equal documents by their hashes and sketches, and chooses the URL that
+represents them; `spilled_clusters` does so for any number, mostly on disk. `copies`
+judges a document while it is crawled.
 """

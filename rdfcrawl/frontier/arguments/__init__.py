@@ -1,6 +1,5 @@
 """Spider arguments: types, texts, and the values that a crawl keeps.
 
-`crawl` declares the arguments and groups them per spider, `parsers` reads their texts,
-`own` handles arguments that users add. `seeds` reads files of URLs, and `stored`
-compares the arguments of a command with those of the running crawl.
+`crawl` declares the arguments, and groups them per spider with those that users add.
+`parsers` reads their texts, and `seeds` reads files of URLs.
 """

@@ -1,4 +1,4 @@
 """Accept pings of sites whose sitemaps have changed.
 
-`judging` decides by the URL alone, `intake` by the crawl, `server` speaks HTTP.
+`judging` decides by the URL alone; `server` by the crawl, and speaks HTTP.
 """

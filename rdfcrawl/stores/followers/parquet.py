@@ -1,7 +1,7 @@
 """Follow a crawl with a dataset of Parquet: `parquet:PATH`.
 
 Documents are kept in a table until the dataset is renewed: then the next version of the
-folder is written and replaces the current one atomically. See `dataset_versions`.
+folder is written and replaces the current one atomically. See `DatasetVersions`.
 """
 
 from __future__ import annotations
