@@ -7,15 +7,12 @@ version, and one file.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from hashlib import blake2b
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.times import second_text
@@ -26,16 +23,13 @@ from rdfcrawl.stores.crawl_folder import (
     read_runs,
 )
 from rdfcrawl.stores.export.selection import parse_since
-from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_parts
+from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument
+from rdfcrawl.stores.log.scratch import ScratchRecords
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.stores.segment_file import SEGMENT_NAME
 
-# Key of the document, version, digest, length, whether it is of the earlier log,
-# whether it was dropped, segment, number in the segment.
-_RECORD: Final = struct.Struct(">16sQ16sQ??II")
-_FILES: Final = 256
-_HELD_BYTES: Final = 64 * 1024
+_MEMBERS: Final = "Q16sQ??II"  # of a `_Version`
 _KIND: Final = 7  # bits of a mark for the kind
 _IS_FORMER: Final = 8  # the earlier state has this version
 _LACKS_FORMER: Final = 16  # the statements of the earlier version were dropped
@@ -164,40 +158,28 @@ class LogComparison:
             log.check_kept(identity)
 
     def _compare(self) -> None:
-        folder = None if self.scratch is None else str(self.scratch)
-        with ExitStack() as stack:
-            files: list[IO[bytes]] = [
-                stack.enter_context(SpooledTemporaryFile(_HELD_BYTES, dir=folder))
-                for _ in range(_FILES)
-            ]
+        with ScratchRecords(_MEMBERS, self.scratch) as records:
             for each, segment, number in self._versions():
-                key = blake2b(each.graph.encode(), digest_size=16).digest()
-                files[key[0]].write(
-                    _RECORD.pack(
-                        key,
-                        *each.version,
-                        each.n_bytes,
-                        self._segments[segment][0] is not self.log,
-                        isinstance(each, DroppedVersion),
-                        segment,
-                        number,
-                    )
+                is_earlier = self._segments[segment][0] is not self.log
+                is_dropped = isinstance(each, DroppedVersion)
+                version = _Version(
+                    *each.version, each.n_bytes, is_earlier, is_dropped, segment, number
                 )
-            for file in files:
-                self._mark(file)
+                records.add(each.graph, *version)
+            for part in records.parts():
+                self._mark(part)
 
-    def _mark(self, file: IO[bytes]) -> None:
-        for records in iter_parts(file, _RECORD):
-            before: dict[bytes, _Version] = {}
-            now: dict[bytes, _Version] = {}
-            for key, *members in records:
-                found = _Version(*members)
-                if self._is_before(found):
-                    _note(before, key, found)
-                if not found.is_earlier:
-                    _note(now, key, found)
-            for key in before.keys() | now.keys():
-                self._mark_document(before.get(key), now.get(key))
+    def _mark(self, part: Iterator[tuple[Any, ...]]) -> None:
+        before: dict[bytes, _Version] = {}
+        now: dict[bytes, _Version] = {}
+        for key, *members in part:
+            found = _Version(*members)
+            if self._is_before(found):
+                _note(before, key, found)
+            if not found.is_earlier:
+                _note(now, key, found)
+        for key in before.keys() | now.keys():
+            self._mark_document(before.get(key), now.get(key))
 
     def _is_before(self, version: _Version) -> bool:
         if self.start.log is not None:

@@ -9,17 +9,13 @@ damage: it is reported once, and the members after it are read.
 from __future__ import annotations
 
 import logging
-import os
-import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.crawl_folder import LogIdentity, read_identity
@@ -30,6 +26,7 @@ from rdfcrawl.stores.log.documents import (
     LogDocument,
     iter_documents,
 )
+from rdfcrawl.stores.log.scratch import ScratchRecords
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_segments
 
@@ -239,12 +236,7 @@ class _GatheredBatch:
         self._n_bytes = 0
 
 
-# Key of the document, version, digest, segment, number in the segment, length.
-_RECORD: Final = struct.Struct(">16sQ16sIIQ")
-_FILES: Final = 256
-_HELD_BYTES: Final = 64 * 1024  # of each file in memory
-_READ_RECORDS: Final = 4096
-_PART_RECORDS: Final = 500_000  # in memory, of some 250 bytes each
+_MEMBERS: Final = "Q16sIIQ"  # version, digest, segment, number in the segment, length
 
 
 class StoredPiece(NamedTuple):
@@ -342,22 +334,16 @@ def find_latest(
     Raises:
         OSError: a disk cannot be read, or is full.
     """
-    folder = None if scratch is None else str(scratch)
     names: dict[str, int] = {}
     found = LatestVersions(Counter(), Counter(), Counter(), Counter(), {})
-    with ExitStack() as stack:
-        files: list[IO[bytes]] = [
-            stack.enter_context(SpooledTemporaryFile(_HELD_BYTES, dir=folder))
-            for _ in range(_FILES)
-        ]
+    with ScratchRecords(_MEMBERS, scratch) as records:
         for document, number in iter_numbered(log, segments):
-            key = blake2b(document.graph.encode(), digest_size=16).digest()
             name = document.segment
             place = names.setdefault(name, len(names)), number, document.n_bytes
-            files[key[0]].write(_RECORD.pack(key, *document.version, *place))
+            records.add(document.graph, *document.version, *place)
             found.n_versions[name] += 1
             found.n_bytes[name] += document.n_bytes
-        _mark(files, list(names), found)
+        _mark(records, list(names), found)
     return found
 
 
@@ -373,51 +359,18 @@ def iter_numbered(
             yield document, number
 
 
-def _mark(
-    files: Iterable[IO[bytes]], names: Sequence[str], found: LatestVersions
-) -> None:
+def _mark(records: ScratchRecords, names: Sequence[str], found: LatestVersions) -> None:
     """Mark the latest versions by a bit."""
-    for file in files:
-        for records in iter_parts(file, _RECORD):
-            latest: dict[bytes, tuple[int, bytes, int, int, int]] = {}
-            for key, *version in records:
-                place = tuple(version)
-                if place > latest.get(key, (-1,)):
-                    latest[key] = place
-            for _, _, segment, number, n_bytes in latest.values():
-                name = names[segment]
-                marks = found._bits.setdefault(name, bytearray())  # noqa: SLF001
-                marks.extend(bytes(max(0, (number >> 3) + 1 - len(marks))))
-                marks[number >> 3] |= 1 << (number & 7)
-                found.n_kept[name] += 1
-                found.n_kept_bytes[name] += n_bytes
-
-
-def iter_parts(
-    file: IO[bytes], record: struct.Struct
-) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Yield the records of a scratch file in parts that fit in memory.
-
-    All records of a document are in one part. Read each part before the next.
-
-    Args:
-        file: of records.
-        record: its format; the key of the document comes first.
-    """
-    n_parts = 1 + file.seek(0, os.SEEK_END) // (record.size * _PART_RECORDS)
-    for part in range(n_parts):
-        yield _records(file, record, part, n_parts)
-
-
-def _records(
-    file: IO[bytes], record: struct.Struct, part: int, n_parts: int
-) -> Iterator[tuple[Any, ...]]:
-    file.seek(0)
-    while some := file.read(_READ_RECORDS * record.size):
-        if n_parts == 1:
-            yield from record.iter_unpack(some)
-            continue
-        for found in record.iter_unpack(some):
-            # The first byte already selects the file.
-            if int.from_bytes(found[0][1:5], "big") % n_parts == part:
-                yield found
+    for part in records.parts():
+        latest: dict[bytes, tuple[int, bytes, int, int, int]] = {}
+        for key, *version in part:
+            place = tuple(version)
+            if place > latest.get(key, (-1,)):
+                latest[key] = place
+        for _, _, segment, number, n_bytes in latest.values():
+            name = names[segment]
+            marks = found._bits.setdefault(name, bytearray())  # noqa: SLF001
+            marks.extend(bytes(max(0, (number >> 3) + 1 - len(marks))))
+            marks[number >> 3] |= 1 << (number & 7)
+            found.n_kept[name] += 1
+            found.n_kept_bytes[name] += n_bytes

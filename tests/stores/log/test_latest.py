@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import random
-import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.log import crawl_log
-from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents, iter_parts
+from rdfcrawl.stores.log import scratch
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from tests.support.written_logs import Written, write_log
 
 if TYPE_CHECKING:
@@ -23,9 +21,9 @@ def test_latest_versions_are_those_that_a_table_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If versions come in any order from several workers, each latest is found once."""
-    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 2)  # files are read in parts
-    monkeypatch.setattr(crawl_log, "_HELD_BYTES", 100)  # files go to the disk
-    monkeypatch.setattr(crawl_log, "_READ_RECORDS", 3)
+    monkeypatch.setattr(scratch, "_PART_RECORDS", 2)  # files are read in parts
+    monkeypatch.setattr(scratch, "_HELD_BYTES", 100)  # files go to the disk
+    monkeypatch.setattr(scratch, "_READ_RECORDS", 3)
     chance = random.Random(5)
     expected: dict[str, tuple[int, bytes, bytes]] = {}
     for worker in range(4):
@@ -48,19 +46,20 @@ def test_latest_versions_are_those_that_a_table_has(
     assert dict(got) == {graph: quads for graph, (_, _, quads) in expected.items()}
 
 
-def test_parts_of_a_file_have_all_records_of_a_document(
+def test_parts_have_all_records_of_a_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a scratch file does not fit in memory, then it comes in parts that do."""
-    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 100)
-    record = struct.Struct(">16sQ")
-    keys = [blake2b(bytes([n % 97]), digest_size=16).digest() for n in range(1000)]
-    written = [(key, n) for n, key in enumerate(keys)]
-    file = io.BytesIO(b"".join(record.pack(*each) for each in written))
-    parts = [list(part) for part in iter_parts(file, record)]
-    assert sorted(each for part in parts for each in part) == sorted(written)
-    assert len(set(keys)) == sum(len({key for key, _ in part}) for part in parts)
-    assert max(map(len, parts)) < 250
+    monkeypatch.setattr(scratch, "_PART_RECORDS", 4)
+    with scratch.ScratchRecords("Q", None) as records:
+        for n in range(3000):
+            records.add(f"http://e/{n % 1000}", n)
+        parts = [list(part) for part in records.parts()]
+    keys = [{key for key, _ in part} for part in parts]
+    assert sorted(n for part in parts for _, n in part) == list(range(3000))
+    assert sum(map(len, keys)) == len(set().union(*keys)) == 1000
+    assert max(map(len, parts)) < 30
+    assert sum(map(bool, parts)) > 400
 
 
 def test_what_comes_between_both_readings_is_left_out(tmp_path: Path) -> None:
