@@ -318,15 +318,24 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def main() -> None:
-    """Run the command of a worker; do nothing if the starting process is gone."""
+def read_words() -> list[str]:
+    """Return the words of the command from standard input, which is then empty.
+
+    There are none if the starting process is gone.
+    """
     line = sys.stdin.buffer.readline()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    if line:
-        sys.argv = sys.argv[1:2]
-        execute(json.loads(line))
+    sys.argv = sys.argv[1:2]
+    words: list[str] = json.loads(line or "[]")
+    return words
+
+
+def main() -> None:
+    """Run the command of a worker; do nothing if the starting process is gone."""
+    if words := read_words():
+        execute(words)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ standard input does, and thus with the crawl in any case.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import finish, start_module
-from rdfcrawl.launch.forks import execute
+from rdfcrawl.launch.forks import execute, read_words
 from rdfcrawl.monitor.page.crawl_tail import LOG
 from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
@@ -112,17 +111,13 @@ def _print(text: str) -> None:
 
 def main() -> None:
     """Serve a page until standard input ends."""
-    line = sys.stdin.buffer.readline()
     lasting = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    words = read_words()
     threading.Thread(target=_end_with, args=(lasting,), daemon=True).start()
     with suppress(OSError):
         os.nice(_NICE)
-    if line:
-        sys.argv = sys.argv[1:2]
-        execute(json.loads(line))
+    if words:
+        execute(words)
 
 
 def _end_with(fd: int) -> None:
