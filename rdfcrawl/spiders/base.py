@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy import Spider
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
@@ -254,7 +255,6 @@ class RdfSpider(Spider):
             iter_start_urls,
             iter_typed_seeds,
         )
-        from rdfcrawl.frontier.redis.operations import in_batches
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -286,7 +286,6 @@ class RdfSpider(Spider):
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
         from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
-        from rdfcrawl.frontier.redis.operations import in_batches
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):

@@ -9,6 +9,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.records import Record, Urgency
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 
@@ -36,7 +37,6 @@ class FrontierSpider(RdfSpider):
             iter_seeds,
             iter_start_urls,
         )
-        from rdfcrawl.frontier.redis.operations import in_batches
 
         schemes = self.options.crawl.schemes.of_seeds
         seeds = SeedFilter(self.options.fetch.guard)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop, nlargest
-from itertools import chain, islice
+from itertools import chain
 from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.coverage import (
@@ -41,6 +41,7 @@ from rdfcrawl.analysis.refresh.histories import SiteHistories
 from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
 from rdfcrawl.analysis.report.url_lists import DomainLists, RowBlock, UrlLists
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.times import now_ms
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
@@ -168,7 +169,7 @@ def _latest(
 def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:
     """Return the measures of one domain; this consumes its facts."""
     reading = DomainReading(facts.domain, period)
-    for some in _pieces(facts.uris):
+    for some in in_batches(facts.uris, _BATCH_SIZE):
         reading.add(some)
     return reading.measures(list(facts.sitemaps))
 
@@ -302,9 +303,3 @@ def gather(
     for facts in domains:
         found.read(facts)
     return found
-
-
-def _pieces(uris: Iterable[UriFacts]) -> Iterator[list[UriFacts]]:
-    rest = iter(uris)
-    while some := list(islice(rest, _BATCH_SIZE)):
-        yield some

@@ -22,6 +22,7 @@ from rdfcrawl.analysis.spark.urls import rows_of
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_graph import is_node, redirect_mark
 from rdfcrawl.analysis.urldb.record import parse_record
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.uri import fingerprint
 
 _BATCH_ROWS: Final = 10_000
@@ -178,7 +179,6 @@ def batches_of(
     rows: Iterable[tuple[object, ...]], names: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows as batches; Spark sets the types of columns by its schema."""
-    left = iter(rows)
-    while some := list(islice(left, _BATCH_ROWS)):
+    for some in in_batches(rows, _BATCH_ROWS):
         columns = [pa.array(column) for column in zip(*some, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, list(names))

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from rdfcrawl.analysis.report.log_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once
 from rdfcrawl.analysis.urldb.rank_graph import followed_targets
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.drafts import synced_file
 from rdfcrawl.stores.log.links import LinkLog
@@ -102,7 +102,7 @@ def _write(
     writer: pq.ParquetWriter, schema: pa.Schema, rows: Iterator[dict[str, Any]]
 ) -> int:
     n_rows = 0
-    while some := list(islice(rows, _GROUP_ROWS)):
+    for some in in_batches(rows, _GROUP_ROWS):
         writer.write_table(pa.Table.from_pylist(some, schema))
         n_rows += len(some)
     return n_rows

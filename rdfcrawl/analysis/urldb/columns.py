@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from itertools import islice, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.uri import fingerprint
 
 if TYPE_CHECKING:
@@ -131,9 +132,8 @@ def write_parquet(
     n_rows = 0
     try:
         with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while rows := [
-                _row(*each, mirror, ranks) for each, mirror in islice(left, _GROUP_ROWS)
-            ]:
+            for some in in_batches(left, _GROUP_ROWS):
+                rows = [_row(*each, mirror, ranks) for each, mirror in some]
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
                 n_rows += len(rows)
         draft.replace(path)

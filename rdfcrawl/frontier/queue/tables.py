@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.frontier.redis.errors import is_full
-from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, in_batches
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:

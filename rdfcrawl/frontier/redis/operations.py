@@ -8,14 +8,12 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Sequence,
 )
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
-from itertools import islice
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from redis.asyncio import Redis
@@ -229,16 +227,3 @@ async def delete_keys(
                 doomed.clear()
         if doomed:
             await redis.unlink(*doomed)
-
-
-def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in order, `size` at a time; the last group may be smaller.
-
-    One Redis command with all of a long list would delay the commands of others.
-
-    >>> list(in_batches("abc", 2))
-    [['a', 'b'], ['c']]
-    """
-    iterator = iter(items)
-    while group := list(islice(iterator, size)):
-        yield group

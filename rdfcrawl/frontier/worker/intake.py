@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.candidate import Candidate, JudgedLinks, RejectedLinks
@@ -19,7 +20,6 @@ from rdfcrawl.frontier.queue.inbox import (
     WaitingPings,
     follow_up_of,
 )
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.redis.server_state import ServerState
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks import CollectionPage, ListedPage, PortalFile, RefreshedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.candidate import kind_of
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.launch.verifying.fetches import SourceRoot
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 

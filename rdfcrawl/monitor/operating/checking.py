@@ -19,8 +19,8 @@ from collections.abc import (
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.frontier.queue.candidate import away_partition, bucket_of
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.monitor.operating.crawl import FrontierView
 from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import CrawlKeys, PartitionKeys, read_keys

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, cast
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.frontier.queue.candidate import Candidate, bucket_of, unpack_or_none
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import pages_of, total_words
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl

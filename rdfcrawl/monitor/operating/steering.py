@@ -9,9 +9,10 @@ from enum import StrEnum
 from time import monotonic
 from typing import Final
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.redis.operations import in_batches, millisecs
+from rdfcrawl.frontier.redis.operations import millisecs
 from rdfcrawl.monitor.operating.checking import pages_of
 from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
 

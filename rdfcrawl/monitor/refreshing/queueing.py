@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from scrapy.settings import BaseSettings
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
 from rdfcrawl.frontier.connection import FrontierConnection
@@ -22,7 +23,6 @@ from rdfcrawl.frontier.queue.candidate import (
 from rdfcrawl.frontier.queue.host_addresses import AddressBook
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 from rdfcrawl.rdf.links.policy import LinkPolicy

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import quote_plus
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import FaultLog, SourceFault
@@ -27,7 +28,6 @@ from rdfcrawl.core.records import (
 from rdfcrawl.core.source_tasks import CkanStep, CkanTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
-from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope
 from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse

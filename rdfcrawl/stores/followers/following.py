@@ -6,9 +6,10 @@ import logging
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import (
     ConfigError,
     RdfcrawlError,
@@ -370,8 +371,7 @@ class LogFollowing:
             return 0
         if self._once is not None:  # with those that came into the place of others
             found = chain(found, self._once.earlier())
-        earlier = _with_faults(found)
-        while some := list(islice(earlier, _DROPPED_BATCH)):
+        for some in in_batches(_with_faults(found), _DROPPED_BATCH):
             gone = tuple(tombstone(graph, version) for graph, version in some)
             batch = LogBatch(gone, (), self.checkpoint)
             self._until_done(lambda batch=batch: self._take(batch, is_last=True))  # type: ignore[misc]

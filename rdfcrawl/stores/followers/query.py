@@ -9,6 +9,7 @@ from typing import Final, TextIO
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import HTTP, PREFIXES, PROV, SQUIRREL
 from rdfcrawl.rdf.results import WRITERS, write_table
@@ -163,9 +164,8 @@ def _write_boolean(result: ox.QueryBoolean, name: str, file: TextIO) -> None:
 
 def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> bool:
     kind = _OF_TRIPLES[name]
-    iterator = iter(triples)
     has_any = False
-    while some := list(islice(iterator, _BATCH_TRIPLES)):
+    for some in in_batches(triples, _BATCH_TRIPLES):
         written = ox.serialize(some, format=kind, prefixes=_used(kind))
         file.write((written or b"").decode())
         has_any = True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
@@ -372,7 +373,9 @@ class GraphPair:
 
     def _kind_of_long(self, lines: Iterable[bytes], folder: Path) -> GraphKind:
         """Compare statements without blank nodes, and count those with some."""
-        actual = StatementStore(_batched(lines), folder).store
+        actual = StatementStore(
+            map(b"".join, in_batches(lines, _BATCH_LINES)), folder
+        ).store
         n_nodes = n_ground = 0
         for quad in self._expected.quads_for_pattern(None, None, None, self._name):
             if _has_nodes(quad):
@@ -408,12 +411,6 @@ def _has_nodes(quad: ox.Quad) -> bool:
     _form(quad.subject, nodes)
     _form(quad.object, nodes)
     return bool(nodes)
-
-
-def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:
-    iterator = iter(lines)
-    while some := list(islice(iterator, _BATCH_LINES)):
-        yield b"".join(some)
 
 
 def quads_of(lines: Iterable[bytes]) -> set[ox.Quad]:

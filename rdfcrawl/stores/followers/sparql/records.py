@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, unquote
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
@@ -254,8 +254,7 @@ class DocumentRecords:
         self, variable: str, names: Iterable[str], wanted: str, where: str
     ) -> Iterator[dict[str, str]]:
         """Yield the rows for some names, a few hundred in one query."""
-        iterator = iter(dict.fromkeys(names))
-        while some := list(islice(iterator, self._names_per_query)):
+        for some in in_batches(dict.fromkeys(names), self._names_per_query):
             given = " ".join(f"<{name}>" for name in some)
             yield from self._store.select(
                 f"SELECT {wanted} WHERE {{ VALUES ?{variable} {{ {given} }} {where} }}"
