@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 from rdfcrawl.core.formats import HEAD_BYTES
 
 BUFFER_BYTES = 256 * 1024
+RAW_DEFLATE: Final = -15  # window bits; negative: neither zlib nor gzip header
+_MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
 class ByteSource:
@@ -172,10 +174,6 @@ def head_of(holder: HasBody, n_bytes: int) -> bytes:
         return b""
     with holder.path.open("rb") as file:
         return file.read(n_bytes)
-
-
-RAW_DEFLATE: Final = -15  # window bits; negative: neither zlib nor gzip header
-_MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
 class DeflatePiece(NamedTuple):

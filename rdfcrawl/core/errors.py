@@ -21,10 +21,11 @@ PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 # Too many open files.
 NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
-
 _word: Final = re.compile(r"[^\s'\"<>]+")
 _authority: Final = re.compile(r"[^/?#]*")
 _is_hidden: Final = re.compile(r"[^/?#:@]*:(?:\*\*\*|password)@").match  # or example
+_MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
+MAX_APART: Final = 100  # of a document; further ones are counted by reason
 
 
 def hide_logins(text: str, instead: str = "***@") -> str:
@@ -192,11 +193,9 @@ LOSSES: Final = frozenset(
     }
 )
 
-
 # Faults of the installation or of code that runs here, ours or the user's, not of the
 # document: the summary lists them separately, and they change the exit code.
 OWN: Final = frozenset({Reason.NOT_INSTALLED, Reason.PARSE_CRASH, Reason.INTERNAL})
-
 
 # Losses in bytes that were received completely.
 OF_READING: Final = LOSSES - {
@@ -212,7 +211,6 @@ TRAPS: Final = frozenset(
         *(Reason.ADDRESS_COPIES, Reason.SOFT_404, Reason.ENDLESS_PAGES),
     }
 )
-
 
 # Faults that may pass (`retry=failed`).
 MAY_PASS: Final = frozenset(
@@ -371,12 +369,6 @@ class NeedsSandbox(RdfcrawlError):
 
 class HeldBack(RdfcrawlError):
     """The reservations of a document are unknown; it goes back to the queue."""
-
-
-_MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
-
-
-MAX_APART: Final = 100  # of a document; further ones are counted by reason
 
 
 class FaultLog:

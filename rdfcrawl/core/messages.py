@@ -8,6 +8,8 @@ from typing import Any, Final, TextIO, cast
 
 from rdfcrawl.core.errors import safe_text
 
+_LAYOUT: Final = re.compile("(\r?\n|\t)")  # ours, in tables, CSV and TSV
+
 
 def counted(n: float, noun: str, plural: str = "") -> str:
     """Return a number and its noun, in the singular for one.
@@ -23,9 +25,6 @@ def counted(n: float, noun: str, plural: str = "") -> str:
     '1,234 URIs are queued'
     """
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
-
-
-_LAYOUT: Final = re.compile("(\r?\n|\t)")  # ours, in tables, CSV and TSV
 
 
 def escaped(text: str) -> str:

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal, Self, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
+DEFAULT_ROWS: Final = 100  # 0.2 to 2 MB with the usual descriptions
+UNKNOWN: Final = -1
+MAX_STEP_CHARS: Final = 2048  # of the text of a task, whose names are part of a query
+LOCAL_SCHEME: Final = "warc-file"
+
 
 @dataclass(frozen=True, slots=True)
 class RobotsTask:
@@ -157,9 +162,6 @@ class SyncSearch:
     below: str = ""  # of `above`: the document that names it
 
 
-DEFAULT_ROWS: Final = 100  # 0.2 to 2 MB with the usual descriptions
-
-
 class CkanStep(StrEnum):
     """The kind of request."""
 
@@ -211,9 +213,6 @@ class CkanTask:
     n_backs: int = 0  # times that reading had to go back
     is_alone: bool = False  # for `CONFIRM`: each dataset is requested separately
 
-
-UNKNOWN: Final = -1
-MAX_STEP_CHARS: Final = 2048  # of the text of a task, whose names are part of a query
 
 SparqlStep = Literal[
     "describe",  # GET without a query
@@ -386,9 +385,6 @@ class SourceTask:
     payload: Payload | None = None  # step of the harvest; None is the first one
     # graphs of an endpoint to read (`DatasetAccess.graphs`); all if empty
     graphs: tuple[str, ...] = ()
-
-
-LOCAL_SCHEME: Final = "warc-file"
 
 
 def url_of_file(path: Path) -> str:

@@ -11,6 +11,9 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.source_tasks import SourceTask
 
+MAX_TASK_CHARS: Final = 8192
+_MOST_KEPT: Final = 256  # the pages of a sitemap have few different tasks
+
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
@@ -135,9 +138,6 @@ class RequestTask:
         """Distinguishes requests for the same URL."""
         return f"{self.method} {self.body} {self.nonce}"
 
-
-MAX_TASK_CHARS: Final = 8192
-_MOST_KEPT: Final = 256  # the pages of a sitemap have few different tasks
 
 Task: TypeAlias = (
     ListedPage

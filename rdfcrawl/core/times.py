@@ -14,6 +14,8 @@ from rdfcrawl.core.namespaces import DCTERMS, XSD
 
 # Runs while the machine sleeps, and cannot be set.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_MAX_CHARS: Final = 80
+_US: Final = timedelta(microseconds=1)
 
 
 class _ProcessTime:
@@ -55,7 +57,6 @@ def advance_to(ms: int) -> None:
         _time.began_ns += ahead_ms * 1_000_000
 
 
-_MAX_CHARS: Final = 80
 # Seconds without a zone, a space for `T` and zones without a colon are not in the
 # note, but common.
 _W3C = re.compile(
@@ -215,7 +216,6 @@ def _of_rfc_5322(text: str) -> PointInTime | None:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_US: Final = timedelta(microseconds=1)
 
 
 def is_datetime(text: str) -> bool:

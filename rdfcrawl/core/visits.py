@@ -30,6 +30,7 @@ _SCHEDULED: Final = (
 
 # Kind, depth, parent, change, profile and task of a record that was not requested yet.
 _REST: Any = tuple[Kind, int, str, str, int, Task | None]
+_CUT_AGAIN_SECS: Final = 1.0  # cancelled code needs some time to clean up
 
 
 def has_own_schedule(record: Record) -> bool:
@@ -73,9 +74,6 @@ def decode_follow_up(url: str, text: str) -> FollowUp:
     record = decode_record(url, rest)
     waiting = replace(record, change="")
     return FollowUp(waiting, urgency=Urgency(int(urgency)), change=record.change)
-
-
-_CUT_AGAIN_SECS: Final = 1.0  # cancelled code needs some time to clean up
 
 
 class UrlDeferral(NamedTuple):

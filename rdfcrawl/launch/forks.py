@@ -28,6 +28,9 @@ from typing import NoReturn
 from rdfcrawl.core.console import program
 
 logger = logging.getLogger(__name__)
+_REACTOR = "twisted.internet.reactor"
+_MOST_BYTES = 1 << 16
+_LOOK_SECS = 0.5
 
 
 def _in(package: str, names: str) -> list[str]:
@@ -71,10 +74,7 @@ LOADED = [
         "scrapy.spidermiddlewares", "depth httperror metacopy referer start urllength"
     ),
 ]
-_REACTOR = "twisted.internet.reactor"
 _FOR_THE_POOL = (signal.SIGINT, signal.SIGTERM)
-_MOST_BYTES = 1 << 16
-_LOOK_SECS = 0.5
 
 
 class ForkedWorker:

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
 
+logger = logging.getLogger(__name__)
+
+_BOARD_SECS = 1.0
+
 
 class ProgressReport:
     """Extension that shows the progress; `PROGRESS` is auto, board, log or off."""
@@ -105,11 +109,6 @@ class ProgressReport:
                 not_due=self._not_due,
             )
             print_summary(end)
-
-
-logger = logging.getLogger(__name__)
-
-_BOARD_SECS = 1.0
 
 
 def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:

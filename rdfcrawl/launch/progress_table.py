@@ -28,6 +28,8 @@ from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 logger = logging.getLogger(__name__)
 
 _RATE_SECS = 15.0  # steady even at one document every few seconds
+_MOST_DOWN: Final = 3  # hosts listed by name
+_MOST_FORMS: Final = 5  # of URLs that were set aside
 
 
 def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
@@ -154,10 +156,6 @@ def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
         "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-
-
-_MOST_DOWN: Final = 3  # hosts listed by name
-_MOST_FORMS: Final = 5  # of URLs that were set aside
 
 
 @dataclass(frozen=True, slots=True)

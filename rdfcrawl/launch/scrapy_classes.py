@@ -23,6 +23,8 @@ from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.pipelines.spider_options import SpiderOptions
 
 _LOOK_SECS = 0.02
+# These log multi-line lists of components and settings; none of it is from the web.
+_LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
 
 
 class StoppableCrawler(Crawler):
@@ -74,8 +76,6 @@ class CrawlStats(CoreStats):
 
 
 _PLAIN = logging.Formatter()
-# These log multi-line lists of components and settings; none of it is from the web.
-_LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
 
 
 class SafeFormatter(logging.Formatter):

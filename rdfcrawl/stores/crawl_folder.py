@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-
 logger = logging.getLogger(__name__)
 
 FORMAT: Final = 2
@@ -38,6 +37,11 @@ _FINISHED: Final = "finished"
 _RUNS: Final = "runs.txt"
 _MAX_BYTES: Final = 4096
 _SHOWN_NAMES: Final = 20  # of crawls, in a message
+MOST_AHEAD_MS: Final = 86_400_000
+"""Ignore a kept time that is further ahead: the clock was wrong then."""
+_CLOCK: Final = "clock.txt"
+_MOST_DIGITS: Final = 16
+_LEAST_REPORTED_MS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,14 +251,6 @@ def _check_stores(roots: Iterable[Path]) -> None:
             f"CRAWL_ID={', '.join(own)}: this command reads only STORE=segments, and"
             " the crawl used another STORE"
         )
-
-
-MOST_AHEAD_MS: Final = 86_400_000
-"""Ignore a kept time that is further ahead: the clock was wrong then."""
-
-_CLOCK: Final = "clock.txt"
-_MOST_DIGITS: Final = 16
-_LEAST_REPORTED_MS: Final = 1000
 
 
 class KeptTime:

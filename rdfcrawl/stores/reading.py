@@ -28,8 +28,13 @@ from rdfcrawl.stores.segment_file import (
     list_segments,
 )
 
+T = TypeVar("T")
+
 READERS: Final = "readers.lock"
 COMPACTION: Final = "compaction.lock"
+# Only at the start of a line; a term of N-Quads never contains a line feed.
+_MARK = re.compile(rb"#\tdocument <([^<>\n]*+)> ([0-9]+)\n")
+_LINE_FEED = 10
 
 
 @contextmanager
@@ -69,11 +74,6 @@ def locked_alone(directory_fd: int, name: str) -> Iterator[bool]:
             yield True
     finally:
         os.close(fd)
-
-
-# Only at the start of a line; a term of N-Quads never contains a line feed.
-_MARK = re.compile(rb"#\tdocument <([^<>\n]*+)> ([0-9]+)\n")
-_LINE_FEED = 10
 
 
 def iter_blocks(path: Path) -> Iterator[bytes]:
@@ -137,9 +137,6 @@ def iter_marked(
             begin = mark.end()
         if begin < len(block):
             yield None, block[begin:]
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

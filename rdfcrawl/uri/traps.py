@@ -37,6 +37,9 @@ _YEAR: Final = re.compile(r"(?<=[?&])y(ear)?=(?P<year>[0-9]{4})(?![0-9])")
 _MONTH_OF_YEAR: Final = re.compile(
     rf"(?<=[?&])m(?:onth)?=(?P<month>{_MONTH}|0)(?![0-9])"
 )
+MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
+MAX_RUN: Final = 10  # segments that repeat together
+_MANY: Final = 4  # numbers in a URL; with more, it may contain a key
 
 
 class PageDate(NamedTuple):
@@ -123,14 +126,10 @@ class Calendar:
         return min(self._months) * 2 * MONTHS >= sum(self._months)
 
 
-MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
-MAX_RUN: Final = 10  # segments that repeat together
-
 _NUMBERS = re.compile(r"[0-9]+").subn
 # A key of records or sessions is a long word with numbers.
 _LONG_WORDS = re.compile(r"[\w-]{16,}+").sub
 _has_number = re.compile(r"[0-9]").search
-_MANY: Final = 4  # numbers in a URL; with more, it may contain a key
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Any, Final, Self
 
 from rdfcrawl.stores.crawl_folder import read_identity
 
+logger = logging.getLogger(__name__)
+
 FORMAT: Final = 1  # of the tables; with another format the index is rebuilt
 _HEAD: Final = """
 CREATE TABLE IF NOT EXISTS head (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -136,9 +138,6 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except FileNotFoundError:
         return 0
-
-
-logger = logging.getLogger(__name__)
 
 
 class IndexReaders:

@@ -45,6 +45,10 @@ INSERT INTO host_source SELECT ?1, ?2, ?3, ?4, ?5 WHERE
 ON CONFLICT (host, uri) DO UPDATE SET kind = excluded.kind,
     found_by = excluded.found_by, ms = excluded.ms
 """
+_MAX_TARGETS: Final = 1000  # of one host
+_MAX_HOSTS: Final = 1_000_000  # including hosts that were not crawled
+MAX_HOST_CHARS: Final = 255 + 6
+"""Characters of a host with its port; longer ones are not counted."""
 
 
 class HostTally:
@@ -146,10 +150,6 @@ _find_hosts: Final = re.compile(
     rb"^(?:(#\tdocument) |<[^>]*> )<[a-z]+://([^/?#>]*)", re.MULTILINE
 ).findall
 _host_of_uri: Final = re.compile(r"[a-z]+://([^/?#]*)").match
-_MAX_TARGETS: Final = 1000  # of one host
-_MAX_HOSTS: Final = 1_000_000  # including hosts that were not crawled
-MAX_HOST_CHARS: Final = 255 + 6
-"""Characters of a host with its port; longer ones are not counted."""
 _ADD_DOCUMENTS: Final = """
 UPDATE web_host SET n_documents = n_documents + ?, n_statements = n_statements + ?
 WHERE host = ?

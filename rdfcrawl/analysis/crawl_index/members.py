@@ -28,6 +28,7 @@ PIECE_BYTES: Final = 4 * 1024 * 1024
 MOST_PIECE_BYTES: Final = 16 * 1024 * 1024
 """Maximum content: longer lines are dropped."""
 _DOCUMENT: Final = b"#\tdocument "
+KINDS: Final = ("provenance", "quads", "links", "decisions")
 
 
 class MemberPiece(NamedTuple):
@@ -92,9 +93,6 @@ def _last_mark(content: bytes) -> bytes:
     if not content.startswith(_DOCUMENT, at):
         return b""
     return content[at : content.index(b"\n", at) + 1]
-
-
-KINDS: Final = ("provenance", "quads", "links", "decisions")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,13 @@ ON CONFLICT (reason) DO UPDATE SET n_documents = n_documents + excluded.n_docume
 """
 
 _Row = tuple[str, int, int, str]
+MOST_RECENT: Final = 20
+_MAX_FORMAT: Final = 40  # characters
+MINUTE_MS: Final = 60_000
+STEP_MS: Final = 5_000
+MOST_STEPS: Final = 720
+"""Steps of `history_lately`: the hour before the latest document."""
+_SUMS: Final = "n_documents", "n_statements", "n_bytes", "n_faulty"
 
 
 class FaultTally:
@@ -79,10 +86,6 @@ def _faults_of(activity: Activity) -> Iterator[tuple[str, str]]:
         yield reason, first[reason][:_MOST_DETAIL]
 
 
-MOST_RECENT: Final = 20
-_MAX_FORMAT: Final = 40  # characters
-
-
 class RecentTally:
     """The last documents; a few kilobytes."""
 
@@ -111,13 +114,6 @@ class RecentTally:
 def _row(each: Activity) -> tuple[int, str, str, int, int, str, int, str]:
     row = each.ended_ms, each.uri, each.status, each.http_status, each.n_statements
     return *row, each.reason, each.n_links, each.format[:_MAX_FORMAT]
-
-
-MINUTE_MS: Final = 60_000
-STEP_MS: Final = 5_000
-MOST_STEPS: Final = 720
-"""Steps of `history_lately`: the hour before the latest document."""
-_SUMS: Final = "n_documents", "n_statements", "n_bytes", "n_faulty"
 
 
 class HistoryTally:

@@ -34,6 +34,14 @@ from rdfcrawl.uri.hosts import host_of_iri
 Statement: TypeAlias = list[bytes]  # subject, predicate, object
 
 _MAX_REMEMBERED: Final = 1_000_000  # statements of one document
+_MAX_BYTES: Final = 1000  # of a name or an IRI
+# RDF 1.2; readers of Turtle 1.1 know languages alone.
+_DIRECTION: Final = re.compile(rb"--(?:ltr|rtl)\Z")
+_HOST_AT: Final = 9  # past "<https://"
+_MAX_HELD_BYTES: Final = 64 * 1024 * 1024  # of statements between two flushes
+_MAX_PIECE_BYTES: Final = 1024 * 1024
+_MAX_HOST_BYTES: Final = 300  # of an IRI, up to the end of its host
+_MAX_ATTRIBUTIONS: Final = 1000  # of one document
 
 
 def iter_statements(pieces: Iterable[bytes], graph: str) -> Iterator[list[Statement]]:
@@ -89,9 +97,6 @@ _DATASET: Final = _terms(
     f"{SCHEMA}Dataset", f"{SCHEMA_HTTPS}Dataset",
 )  # fmt: skip
 ATTRIBUTING: Final = _LICENCE | _PUBLISHER
-_MAX_BYTES: Final = 1000  # of a name or an IRI
-# RDF 1.2; readers of Turtle 1.1 know languages alone.
-_DIRECTION: Final = re.compile(rb"--(?:ltr|rtl)\Z")
 _url: Final = re.compile(rb'"(https?://[^\s<>"{}|^`\\]+)"').match
 
 
@@ -148,12 +153,7 @@ def _publisher(term: bytes, names: dict[bytes, bytes]) -> bytes:
     return b"%s\t%s" % (iri, name) if iri or name else b""
 
 
-_HOST_AT: Final = 9  # past "<https://"
 _TYPE: Final = f"<{RDF_TYPE}>".encode()
-_MAX_HELD_BYTES: Final = 64 * 1024 * 1024  # of statements between two flushes
-_MAX_PIECE_BYTES: Final = 1024 * 1024
-_MAX_HOST_BYTES: Final = 300  # of an IRI, up to the end of its host
-_MAX_ATTRIBUTIONS: Final = 1000  # of one document
 
 
 class FigureScan:

@@ -32,6 +32,13 @@ _REGISTERS: Final = 1 << _PRECISION
 _RANK_BITS: Final = 8 * HASH_BYTES - _PRECISION
 _RANK_MASK: Final = (1 << _RANK_BITS) - 1
 STANDARD_ERROR: Final = 1.04 / sqrt(_REGISTERS)  # relative
+_HELD: Final = 1_000_000  # hashes in memory, of about 100 bytes each
+_KEY_HELD: Final = 4  # memory of a key with its figure, in hashes
+_FILES: Final = 64  # open scratch files
+_RECORD: Final = struct.Struct(">cII")  # kind of merge, lengths of key and figure
+_HASH_HELD_BYTES: Final = 100  # approximate memory of a hash
+_MAX_TEXT_BYTES: Final = 4096
+_BUFFER_BYTES: Final = 64 * 1024
 
 
 class Cardinality(NamedTuple):
@@ -177,13 +184,6 @@ class Largest(int):
 
 Figure: TypeAlias = int | bytes | DistinctCount
 
-_HELD: Final = 1_000_000  # hashes in memory, of about 100 bytes each
-_KEY_HELD: Final = 4  # memory of a key with its figure, in hashes
-_FILES: Final = 64  # open scratch files
-_RECORD: Final = struct.Struct(">cII")  # kind of merge, lengths of key and figure
-_HASH_HELD_BYTES: Final = 100  # approximate memory of a hash
-_MAX_TEXT_BYTES: Final = 4096
-_BUFFER_BYTES: Final = 64 * 1024
 _SUM, _MAX, _PREFIX, _DISTINCT = b"+", b">", b"^", b"#"
 
 _Record: TypeAlias = tuple[bytes, Figure]

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.description.figures import DatasetFigures, Ranking
 
-
 # Predicate and object, as Turtle.
 Properties: TypeAlias = "Iterable[tuple[str, str]]"
 
@@ -50,6 +49,8 @@ _PREFIXES: Final = {
 PREFIXES: Final = "".join(
     f"@prefix {prefix}: <{namespace}> .\n" for prefix, namespace in _PREFIXES.items()
 )
+_FEATURE = "<http://www.w3.org/ns/formats/N-Quads>"
+_SLASHES = 3  # in the shortest space: all IRIs of a host
 
 
 def node(subject: str, properties: Properties) -> str:
@@ -110,10 +111,6 @@ class DescribedCrawl(NamedTuple):
     def host(self, name: str) -> str:
         """Return the dataset of a host."""
         return resource(f"urn:rdfcrawl:crawl:{self.log}:host:{quote(name, safe=':')}")
-
-
-_FEATURE = "<http://www.w3.org/ns/formats/N-Quads>"
-_SLASHES = 3  # in the shortest space: all IRIs of a host
 
 
 def describe_document(crawl: DescribedCrawl) -> str:

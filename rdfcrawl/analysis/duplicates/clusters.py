@@ -42,6 +42,9 @@ _BANDS: Final = [
     for n in range(0, _BYTES * BINS, _BYTES * BINS // N_BANDS)
 ]
 _PAIRS: Final = [slice(n, n + 2 * _BYTES) for n in range(0, _BYTES * BINS, _BYTES)]
+_UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
+MAX_TIMES: Final = 4
+"""Maximum ratio of lengths: sketches of longer documents say too little of a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +209,6 @@ class _Clusters:
             self._parents[max(one, other)] = min(one, other)
 
 
-_UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalCandidate:
     """One member of a cluster.
@@ -255,10 +255,6 @@ def _rank(
         len(member.url),
         member.url.encode(),
     )
-
-
-MAX_TIMES: Final = 4
-"""Maximum ratio of lengths: sketches of longer documents say too little of a part."""
 
 
 def containment(share: float, n_shingles: int, n_others: int) -> float:

@@ -29,6 +29,7 @@ IndexRule = Callable[[UriFacts], bool]
 _LISTED: Final = 1
 _LINKED: Final = 2
 _INDEXED: Final = 4
+SAMPLE_SIZE: Final = 3000  # as in the paper, of 300,000 missed URLs
 
 
 def has_statements(facts: UriFacts) -> bool:
@@ -177,9 +178,6 @@ def _count(counts: list[int], ways: int) -> None:
     counts[0] += 1
     counts[1] += bool(ways & _LISTED)
     counts[2] += bool(ways & _LINKED)
-
-
-SAMPLE_SIZE: Final = 3000  # as in the paper, of 300,000 missed URLs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

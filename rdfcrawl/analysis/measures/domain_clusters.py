@@ -27,6 +27,11 @@ from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, Sketch, content_hash
 
 LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
 LEAST_CONTAINMENT: Final = 0.9
+MAX_COPIES: Final = 4
+"""Maximum number of copies in the facts of one page."""
+LEAST_EQUAL: Final = 5
+"""URLs of a host with the same few words; fewer may be a coincidence."""
+_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # pages of fewer than 50 words
 
 
 class MissedClass(StrEnum):
@@ -68,13 +73,6 @@ def differ_in_query(url: str, other: str) -> bool:
     return url != other and url.partition("?")[0] == other.partition("?")[0]
 
 
-MAX_COPIES: Final = 4
-"""Maximum number of copies in the facts of one page."""
-
-LEAST_EQUAL: Final = 5
-"""URLs of a host with the same few words; fewer may be a coincidence."""
-
-_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # pages of fewer than 50 words
 _NO_TEXT: Final = content_hash(b"")
 
 

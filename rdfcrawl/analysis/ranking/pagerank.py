@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 DAMPING: Final = 0.85  # d, Brin and Page's; the paper on sitemaps does not state one
 TOLERANCE: Final = 1e-6
 MAX_ROUNDS: Final = 100
+_MOST_TARGETS: Final = 1 << 17  # of a block
 
 
 class OutLinks(NamedTuple):
@@ -149,9 +150,6 @@ def _round(
 def share_of(rank: float, n_targets: int) -> float:
     """Return the share of a node's rank that each target receives."""
     return DAMPING * rank / n_targets
-
-
-_MOST_TARGETS: Final = 1 << 17  # of a block
 
 
 class LinkBlock(NamedTuple):

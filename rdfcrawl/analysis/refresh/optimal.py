@@ -31,7 +31,6 @@ from rdfcrawl.core.messages import counted
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
-
 # Changes per millisecond that `changefreq` states (sitemaps.org protocol 0.9).
 STATED_RATES: Final[Mapping[str, float]] = {
     "always": inf,
@@ -43,6 +42,11 @@ STATED_RATES: Final[Mapping[str, float]] = {
     "never": 0.0,
 }
 UNSTATED_RATE: Final = STATED_RATES["monthly"]
+EXPLORATION: Final = 0.05  # of a budget, for pages that are given up otherwise
+_STEPS: Final = 60
+_PRECISION: Final = 1e-10
+_SMALL: Final = 1e-4
+_ABOVE: Final = 1 + 1e-9  # above 1 despite rounding
 
 
 def estimate_rate(n_fetches: float, n_changes: float, interval: float) -> float:
@@ -91,13 +95,6 @@ def stated_rate(facts: UriFacts, default: float = UNSTATED_RATE) -> float:
     stated = (STATED_RATES.get(each.changefreq) for each in facts.listings)
     known = [rate for rate in stated if rate is not None]
     return max(known, default=default)
-
-
-EXPLORATION: Final = 0.05  # of a budget, for pages that are given up otherwise
-_STEPS: Final = 60
-_PRECISION: Final = 1e-10
-_SMALL: Final = 1e-4
-_ABOVE: Final = 1 + 1e-9  # above 1 despite rounding
 
 
 def best_frequency(rate: float, multiplier: float) -> float:

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 
-
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
+_GONE = 410  # RFC 9110 15.5.11: "likely to be permanent"
+_NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
+_FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
+_OWED_RUNS = 3  # as for pages of sitemaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,12 +176,6 @@ def _overdue(
 ) -> list[str]:
     overdue = ((epoch.now_ms - due_ms(each), each.url) for each in pages)
     return most_urgent((each for each in overdue if each[0] >= 0), epoch.n_fetches)
-
-
-_GONE = 410  # RFC 9110 15.5.11: "likely to be permanent"
-_NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
-_FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
-_OWED_RUNS = 3  # as for pages of sitemaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

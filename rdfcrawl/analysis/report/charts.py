@@ -30,6 +30,16 @@ _DAY_TICKS: Final = 4
 _NICE: Final = (1, 2, 2.5, 5, 10)
 _SHARES: Final = (0, 0.25, 0.5, 0.75, 1)
 _LOGARITHMIC: Final = frozenset({AxisScale.LOG, AxisScale.LOG_SHARE})
+_WIDTH: Final = 480
+_HEIGHT: Final = 320
+_LEFT: Final = 100
+_RIGHT: Final = 440
+_TOP: Final = 28
+_BOTTOM: Final = 266
+_LEAST_RADIUS: Final = 3
+_MOST_RADIUS: Final = 13
+_COLUMN_SHARE: Final = 0.86  # of the width of a bin that is filled
+_LEGEND_STEP: Final = 150
 
 
 class AxisTick(NamedTuple):
@@ -131,18 +141,6 @@ def _step(most: float) -> float:
     rough = most / (_MOST_TICKS - 1)
     power = 10.0 ** floor(log10(rough))
     return next(nice * power for nice in _NICE if nice * power >= rough * (1 - 1e-9))
-
-
-_WIDTH: Final = 480
-_HEIGHT: Final = 320
-_LEFT: Final = 100
-_RIGHT: Final = 440
-_TOP: Final = 28
-_BOTTOM: Final = 266
-_LEAST_RADIUS: Final = 3
-_MOST_RADIUS: Final = 13
-_COLUMN_SHARE: Final = 0.86  # of the width of a bin that is filled
-_LEGEND_STEP: Final = 150
 
 
 class _Scales(NamedTuple):

@@ -26,6 +26,14 @@ ReportRow: TypeAlias = tuple[ReportCell, ...]
 
 MAX_ROWS: Final = 200
 """Maximum number of rows of a table; omitted rows are counted."""
+MAX_DOTS: Final = 1000  # drawn individually
+MAX_BINS: Final = 60  # of days, along one axis
+_CELLS: Final = 40  # along an axis from 0 to 1
+_DECADE_CELLS: Final = 10
+_BIN_DAYS: Final = (1, 7, 30, 91, 365, 3652)
+_ZERO_CELL: Final = -1_000_000  # of a logarithmic axis
+MAX_TEXT_CHARS: Final = 200  # of text from the web
+UNDEFINED: Final = "-"
 
 
 class AxisScale(StrEnum):
@@ -171,13 +179,6 @@ class CrawlReport:
         return tuple(item for section in self.sections for item in section.items)
 
 
-MAX_DOTS: Final = 1000  # drawn individually
-MAX_BINS: Final = 60  # of days, along one axis
-_CELLS: Final = 40  # along an axis from 0 to 1
-_DECADE_CELLS: Final = 10
-_BIN_DAYS: Final = (1, 7, 30, 91, 365, 3652)
-
-
 @dataclass(slots=True)
 class PointCloud:
     """Points of a scatter plot, in order of insertion, or merged into cells.
@@ -219,9 +220,6 @@ class PointCloud:
             for cell, n in sorted(self._n.items())
             for column, row in (cell,)
         )
-
-
-_ZERO_CELL: Final = -1_000_000  # of a logarithmic axis
 
 
 def _cell(scale: AxisScale, value: float) -> int:
@@ -281,9 +279,6 @@ def day_dots(counts: Mapping[tuple[int, int], int]) -> tuple[ChartPoint, ...]:
     )
 
 
-MAX_TEXT_CHARS: Final = 200  # of text from the web
-
-
 def shorten(text: str) -> str:
     """Truncate a text to `MAX_TEXT_CHARS`.
 
@@ -293,7 +288,6 @@ def shorten(text: str) -> str:
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
 
 
-UNDEFINED: Final = "-"
 _EPOCH: Final = date(1970, 1, 1)
 _LAST_DAY: Final = (date.max - _EPOCH).days
 # Not allowed in HTML, or affecting the order of adjacent text: lone surrogates,

@@ -29,6 +29,9 @@ from rdfcrawl.analysis.verifications import NUMBERS, VerifiedSource
 _N_HOSTS: Final = 20  # slowest, and most faulty
 _NO_EXAMPLE: Final = FaultExample(0, "", "")
 _Host = tuple[str, HostActivity]
+EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl
+_KEY: Final = "domain", "epoch", "began_ms"  # `fresh=1` restarts the epoch numbers
+_MAX_LINE_BYTES: Final = 10_000
 
 
 def make_outcome_table(counts: ActivityCounts) -> ReportTable:
@@ -209,11 +212,6 @@ def outlook_section(
     )
     sentence = "How long `scrapy refresh` takes to see all pages again."
     return ReportSection("budgets", "Budgets", sentence, (table,))
-
-
-EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl
-_KEY: Final = "domain", "epoch", "began_ms"  # `fresh=1` restarts the epoch numbers
-_MAX_LINE_BYTES: Final = 10_000
 
 
 @dataclass(slots=True)

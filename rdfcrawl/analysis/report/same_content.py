@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.mirrors import MirrorCluster, MirrorSearch
     from rdfcrawl.uri import NormalForm
 
-
 SAME: Final = "sameContentAs"
 _N_EXAMPLES: Final = 10  # of each kind
+_N_NAMED: Final = 3  # domains
 
 
 class SharedDocuments(NamedTuple):
@@ -175,9 +175,6 @@ def make_once_table(stores: Iterable[SharedDocuments]) -> ReportTable | None:
         columns=("store", "documents", "statements", "bytes"),
         rows=tuple(rows),
     )
-
-
-_N_NAMED: Final = 3  # domains
 
 
 def mirror_section(

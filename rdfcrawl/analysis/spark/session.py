@@ -19,6 +19,11 @@ _MAX_CHARS: Final = 500
 _find_causes: Final = re.compile(
     r"^(?:Caused by: )?([\w.$]*(?:Error|Exception|Fault)\b.*)", re.MULTILINE
 ).findall
+_NAME: Final = "rdfcrawl"
+_PARTS: Final = "spark.sql.shuffle.partitions"
+_PARTS_OF_CLUSTERS: Final = "200"  # Spark's default on any master
+# A row may have some 100 KB; this number of rows is in memory for each core.
+_BATCH_ROWS: Final = 2000
 
 
 def reason_in(text: str) -> str:
@@ -36,16 +41,11 @@ def reason_in(text: str) -> str:
 # Steps with Arrow batches fail without pandas, after minutes.
 import_module("pandas")
 
-_NAME: Final = "rdfcrawl"
 _QUIET: Final = {
     "spark.log.level": "FATAL",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-_PARTS: Final = "spark.sql.shuffle.partitions"
-_PARTS_OF_CLUSTERS: Final = "200"  # Spark's default on any master
-# A row may have some 100 KB; this number of rows is in memory for each core.
-_BATCH_ROWS: Final = 2000
 
 
 class SparkFault(RdfcrawlError):

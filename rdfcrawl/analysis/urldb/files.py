@@ -40,6 +40,8 @@ if sys.version_info >= (3, 14):  # pragma: no cover
 else:
     from backports import zstd
 
+logger = logging.getLogger(__name__)
+
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
 _MOST_RECORDS: Final = 2048  # URLs may be chosen so that no key ends a block
 _LEVEL: Final = 3
@@ -47,6 +49,12 @@ _MAGIC: Final = b"urldb\0\0\3"
 _END_BYTES: Final = 16
 _LENGTH_BYTES: Final = 4  # of a column
 _DIGEST_BYTES: Final = 12
+FOLDER: Final = "urldb"
+"""Name of the folder, within that of the crawl."""
+FORMAT: Final = 4
+_NAME: Final = "urldb.json"
+_DRAFT: Final = ".urldb.json.draft"
+LOCK_NAME: Final = "lock"
 
 
 class SegmentBlock(NamedTuple):
@@ -228,16 +236,6 @@ def _damaged(path: Path) -> ConfigError:
     return ConfigError(f"{path}: is damaged; remove its folder and run `urldb build`")
 
 
-logger = logging.getLogger(__name__)
-
-FOLDER: Final = "urldb"
-"""Name of the folder, within that of the crawl."""
-
-FORMAT: Final = 4
-_NAME: Final = "urldb.json"
-_DRAFT: Final = ".urldb.json.draft"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlDatabaseManifest:
     """The state of a URL database; it is replaced atomically.
@@ -322,9 +320,6 @@ def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
         file.write(manifest.content)
     draft.replace(folder / _NAME)
     sync(folder)
-
-
-LOCK_NAME: Final = "lock"
 
 
 @contextmanager

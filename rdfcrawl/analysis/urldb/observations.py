@@ -36,6 +36,8 @@ _LEFT: Final = f"{RefreshedPage.TAG}(is_left=True)"
 _OF_SOURCE: Final = "source("
 # A task is `name(...)`; the task of a source is within that of its run.
 _find_task: Final = re.compile(r"(?:source\([^\"]*?payload=)?([^\"(]*)").match
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
+_MAX_TARGETS: Final = 150_000
 
 
 class UrlObservation(NamedTuple):
@@ -249,8 +251,6 @@ def _emptied(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
 
 _HAS_COPY: Final = WAS_READ | {"UNCHANGED"}
 _NOT_FETCHED: Final = observe()[2:]
-_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
-_MAX_TARGETS: Final = 150_000
 # Relations to other URLs of the page itself; they are not links.
 _FORMS: Final = [
     relation_iri(each).encode() for each in (Relation.CANONICAL, Relation.ALTERNATE)

@@ -44,6 +44,8 @@ from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
 
 UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
+MEMORY_BYTES: Final = 256 * 1024 * 1024
+_COPIED: Final = 1 << 16  # bytes in one step
 
 
 class DomainRanking:
@@ -207,9 +209,7 @@ def weights_of(priorities: Iterable[float | None]) -> list[float] | None:
     return [value / total for value in values] if total else None
 
 
-MEMORY_BYTES: Final = 256 * 1024 * 1024
 _DRAFT: Final = f".{TABLE_NAME}.draft"
-_COPIED: Final = 1 << 16  # bytes in one step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

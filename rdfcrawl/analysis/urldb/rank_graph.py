@@ -32,12 +32,17 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.record import UrlRecord
     from rdfcrawl.stores.reading import SegmentDamage
 
-
 _SIGN: Final = 1 << 63  # fingerprints are signed; hex digits sort as unsigned
 _REDIRECT: Final = struct.Struct("<Iq")  # node, fingerprint of its target
 _LISTING: Final = struct.Struct("<IqdQ")  # node, sitemap, priority, last reading
 _HELD_BYTES: Final = 1 << 20
 _MAX_CACHED: Final = 200_000
+_CHUNK_BYTES: Final = 1 << 20
+_NODE_DIGITS: Final = 8
+_TARGETS_AT: Final = _NODE_DIGITS + 16  # after source and version
+_VERSION_OF_REDIRECT: Final = b"f" * 16  # greater than all versions
+_OBJECTS: Final = 16  # factor by which the objects are larger than their bytes
+_WEIGHTED: Final = 1 << 31  # marks the number of targets if weights follow them
 
 
 class NodeRange(NamedTuple):
@@ -268,12 +273,6 @@ def ranges(starts: array[int]) -> Iterator[NodeRange]:
 
 
 _NOFOLLOW: Final = f"{RC}nofollow"
-_CHUNK_BYTES: Final = 1 << 20
-_NODE_DIGITS: Final = 8
-_TARGETS_AT: Final = _NODE_DIGITS + 16  # after source and version
-_VERSION_OF_REDIRECT: Final = b"f" * 16  # greater than all versions
-_OBJECTS: Final = 16  # factor by which the objects are larger than their bytes
-_WEIGHTED: Final = 1 << 31  # marks the number of targets if weights follow them
 
 
 class LinkScratch:

@@ -77,6 +77,8 @@ _decode: Final = json.JSONDecoder().decode
 _encode: Final = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False
 ).encode
+N_PARTITIONS: Final = 64
+"""Partitions of URIs; all hosts of one registered domain are in one."""
 
 
 def observe(
@@ -460,10 +462,6 @@ def parse_record(line: bytes) -> UrlRecord:
         latest={name: value for name, _, value in latest},
         latest_ms={name: when for name, when, _ in latest},
     )
-
-
-N_PARTITIONS: Final = 64
-"""Partitions of URIs; all hosts of one registered domain are in one."""
 
 
 def key_of(url: str, normal_form: NormalForm) -> bytes | None:

@@ -52,9 +52,14 @@ _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 
-
 # Settings of crawlers and commands that have our defaults, by their `id`.
 _applied: WeakValueDictionary[int, BaseSettings] = WeakValueDictionary()
+_PUSHED: Final = "REDIS_START_URLS_KEY"
+_ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
+_HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
+_HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
+_REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+_DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 
 
 def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
@@ -235,7 +240,6 @@ _OF_REQUESTS: Final = frozenset(
     }
     - {"start_requests"}
 )
-_PUSHED: Final = "REDIS_START_URLS_KEY"
 _PIPELINES: Final = "rdfcrawl.pipelines."
 # Without these, a document is fetched and lost.
 _NEEDED_PIPELINES: Final = (
@@ -244,10 +248,6 @@ _NEEDED_PIPELINES: Final = (
     f"{_PIPELINES}account.AccountPipeline",
 )
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
-_ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
-_HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
-_HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
-_REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def check_components(settings: BaseSettings) -> None:
@@ -280,7 +280,6 @@ def check_components(settings: BaseSettings) -> None:
         )
 
 
-_DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 _BY_PROXY: Final = (
     "the guard cannot check addresses, since the proxy resolves names;"
     " configure the proxy to refuse your own networks"

@@ -35,6 +35,10 @@ _MOST_OF_SOURCES: Final = {Kind.SITEMAP: 3, Kind.RESOURCESYNC: 5}
 _MOST_OF_SOURCE: Final = 2
 _is_endpoint_path: Final = re.compile(r"(?i)/(?:sparql|query)/?$").search
 _is_repository_path: Final = re.compile(r"(?i)\boai").search
+_REFUSED: Final = 2  # exit code of a crawl
+# Prefixes of statistics.
+_FORMATS: Final = ("document/format/", "document/extractor/")
+_RESERVATIONS: Final = ("robots_tag/", "tdm/", "content_signal/")
 
 
 class LookSpider(RdfSpider):
@@ -146,10 +150,6 @@ _SETTINGS: Final = {
     "RETRY_TIMES": 0,
     "VISIT_MAX_DOCUMENTS": 1,  # each choice knows the results of those before
 }
-_REFUSED: Final = 2  # exit code of a crawl
-# Prefixes of statistics.
-_FORMATS: Final = ("document/format/", "document/extractor/")
-_RESERVATIONS: Final = ("robots_tag/", "tdm/", "content_signal/")
 _ARGUMENTS: Final = {
     "scope": "host",
     "harvest": "all",

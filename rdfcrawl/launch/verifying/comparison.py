@@ -40,6 +40,8 @@ _ENDS: Final = _WITHHELD | {Reason.NOT_WANTED}
 # Verdicts on documents that the crawl may lack.
 _OF_SITE: Final = (MatchVerdict.MISSING, MatchVerdict.UNKNOWN)
 _Finding: TypeAlias = tuple[MatchVerdict, str]
+_HELD_BYTES: Final = 1024 * 1024
+_CHANGES: Final = b"<http://www.openarchives.org/rs/terms/"
 
 
 class SiteComparison:
@@ -292,8 +294,6 @@ def _lasting(document: LogDocument) -> Iterator[bytes]:
         yield _without_changes(b"", piece) if _CHANGES in piece else piece
 
 
-_HELD_BYTES: Final = 1024 * 1024
-_CHANGES: Final = b"<http://www.openarchives.org/rs/terms/"
 _without_changes: Final = re.compile(
     rb"^<[^>\n]*> <http://www\.openarchives\.org/rs/terms/(?:change|datetime)> .*\n",
     re.MULTILINE,

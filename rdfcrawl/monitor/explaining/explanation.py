@@ -38,6 +38,8 @@ from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import SchemePolicy, check_scheme, seed_url
 from rdfcrawl.uri.traps import is_endless
 
+_FETCHED_WELL: Final = ("SUCCESSFUL", "UNCHANGED")
+
 
 def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
     """Return why settings would refuse a requestable URL for any spider."""
@@ -72,7 +74,6 @@ async def judge_by_spiders(crawl: OperatedCrawl, url: str) -> list[RuleVerdict]:
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
-_FETCHED_WELL: Final = ("SUCCESSFUL", "UNCHANGED")
 # Of a URI that was taken from the queue, and not requested.
 _NOT_ASKED: Final = frozenset(
     {

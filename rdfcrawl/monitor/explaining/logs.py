@@ -38,10 +38,12 @@ from rdfcrawl.uri.parse import seed_url
 
 MAX_LISTED: Final = 20
 
-
 # The members of an activity that are explained as they are.
 _OF_FETCH: Final = ExplainedFetch.__dataclass_fields__.keys() & {*Activity._fields}
 _OF_READING: Final = ExplainedReading.__dataclass_fields__.keys() & {*Activity._fields}
+MAX_STEPS: Final = 255  # documents on the way to a seed
+MAX_TARGETS: Final = 100
+MAX_VERSIONS: Final = 100
 
 
 def _explained(activity: Activity) -> ExplainedFetch:
@@ -82,10 +84,6 @@ def _reading(activity: Activity) -> ExplainedReading:
         }
     )
 
-
-MAX_STEPS: Final = 255  # documents on the way to a seed
-MAX_TARGETS: Final = 100
-MAX_VERSIONS: Final = 100
 
 _DOCUMENT: Final = re.compile(rb"#\tdocument <([^>]*)> ([0-9]+)").fullmatch
 

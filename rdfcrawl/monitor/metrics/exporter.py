@@ -62,6 +62,8 @@ from rdfcrawl.stores.options import STORE_CLASSES
 from rdfcrawl.stores.provenance.records import Status
 from rdfcrawl.uri.guard.policy import RefusalCause
 
+logger = logging.getLogger(__name__)
+
 _OTHER: Final = "other"
 _REASONS: Final = frozenset(map(str, Reason))
 _FORMATS: Final = frozenset(each.name for each in FORMATS)
@@ -115,6 +117,9 @@ _LAGS: Final = (
     ("store_set_aside_documents", SET_ASIDE, "Documents that a store has refused."),
     ("store_stuck", STUCK, "1 if a store waits, is unusable or has failed."),
 )
+PATH: Final = "/metrics"
+_READ_SECS: Final = 8.0  # Prometheus waits for ten
+_FRESH_SECS: Final = 1.0  # workers report no more often
 
 
 def families_of(
@@ -297,13 +302,6 @@ def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
 
 def _counter(name: str, help_text: str, *labels: str) -> CounterMetricFamily:
     return CounterMetricFamily(f"rdfcrawl_{name}", help_text, labels=["crawl", *labels])
-
-
-logger = logging.getLogger(__name__)
-
-PATH: Final = "/metrics"
-_READ_SECS: Final = 8.0  # Prometheus waits for ten
-_FRESH_SECS: Final = 1.0  # workers report no more often
 
 
 class MetricsEndpoint:

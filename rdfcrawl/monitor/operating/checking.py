@@ -29,6 +29,10 @@ from rdfcrawl.uri import partition_of, registered_domain
 MAX_ADDED_UP: Final = 10_000
 """Hosts with work, leases, buckets and URIs that one script examines while workers
 run: 4 to 10 us each, for which all other clients wait."""
+_BUDGETS_IN_BATCH: Final = 500  # hosts in one script
+_OF_DOMAIN: Final = b" o"
+_BATCH_SIZE: Final = 50  # hosts in one script
+_PAGE: Final = 1000
 
 
 async def pages_of(
@@ -41,10 +45,6 @@ async def pages_of(
         yield rows
         if not cursor:
             return
-
-
-_BUDGETS_IN_BATCH: Final = 500  # hosts in one script
-_OF_DOMAIN: Final = b" o"
 
 
 class Charged(NamedTuple):
@@ -148,10 +148,6 @@ class BudgetCheck:
                 if is_wrong
             ]
         return damages
-
-
-_BATCH_SIZE: Final = 50  # hosts in one script
-_PAGE: Final = 1000
 
 
 class FrontierCheck:

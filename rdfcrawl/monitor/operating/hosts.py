@@ -24,6 +24,10 @@ _SCANNED: Final = 1000  # keys likewise
 _FIELDS: Final = (
     *("n", "a", "x", "d", "od", "ob", "na", "f", "fs", "ra", "lk", "p", "g", "o"),
 )
+MAX_LINES: Final = 200
+"""Lines of a kind to show of a robots.txt."""
+_MAX_PACKED: Final = 256 * 1024  # longer rules are not shown: they take a while
+_MAX_CHARS: Final = 500  # of a line
 
 
 class HostPhase(StrEnum):
@@ -375,12 +379,6 @@ def _pairs(row: Sequence[bytes]) -> dict[str, str]:
         name.decode(errors="replace"): value.decode("latin-1")
         for name, value in zip(names, values, strict=True)
     }
-
-
-MAX_LINES: Final = 200
-"""Lines of a kind to show of a robots.txt."""
-_MAX_PACKED: Final = 256 * 1024  # longer rules are not shown: they take a while
-_MAX_CHARS: Final = 500  # of a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

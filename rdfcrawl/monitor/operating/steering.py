@@ -19,6 +19,8 @@ from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
 MAX_DELAY_SECS: Final = 86_400
 _BATCH_SIZE: Final = 500
 _GLOB: Final = re.compile(r"([\\*?\[\]])")
+_LOOK_SECS: Final = 0.2
+_SHOWN: Final = 100  # characters of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +132,6 @@ class HostSteering:
         async for rows in pages_of(crawl.redis.hscan, name, match=pattern):
             taken += await crawl.frontier.take_up_some(partition, rows, budgets)
         return taken
-
-
-_LOOK_SECS: Final = 0.2
-_SHOWN: Final = 100  # characters of a name
 
 
 class DrainOutcome(StrEnum):

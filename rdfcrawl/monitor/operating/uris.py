@@ -24,6 +24,9 @@ from rdfcrawl.uri.parse import check_scheme, seed_url
 
 OWED: Final = b"\x01"  # prefix of entries that the next run requests again
 GivenUpList = Literal["dead", "failed", "unlikely"]
+_BATCH_SIZE: Final = 500
+_ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
+DEFERRED: Final = 10  # stands for URIs that wait after a refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,6 @@ async def discard_given_up(crawl: FrontierView, name: GivenUpList) -> int:
         while n := await crawl.run("discard", number, name, _BATCH_SIZE):
             total += n
     return total
-
-
-_BATCH_SIZE: Final = 500
-_ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
-DEFERRED: Final = 10  # stands for URIs that wait after a refusal
 
 
 class UriPlace(StrEnum):

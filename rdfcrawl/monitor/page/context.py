@@ -12,6 +12,8 @@ from rdfcrawl.monitor.page.moment_feed import MomentFeed
 from rdfcrawl.monitor.page.options import PageOptions
 from rdfcrawl.monitor.page.rendering import PageRenderer
 
+_MOST: Final = 100
+
 
 class PageContext(NamedTuple):
     """The objects that views use.
@@ -31,9 +33,6 @@ class PageContext(NamedTuple):
     feed: MomentFeed
     sweep: HostSweep
     messages: PageMessages
-
-
-_MOST: Final = 100
 
 
 class PageMessages:

@@ -26,6 +26,9 @@ _LEVELS: Final = frozenset(("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 _parts_of: Final = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\S* \[[^\]]*\] ([A-Z]+): (.*)"
 ).fullmatch
+MOST_FETCHES: Final = 10
+MOST_FAULTS: Final = 5
+_MAX_DETAIL: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,6 @@ def _parse(text: str) -> tuple[str, str, str] | None:
     return at[:19].replace("T", " "), level if level in _LEVELS else "", event
 
 
-MOST_FETCHES: Final = 10
-MOST_FAULTS: Final = 5
-_MAX_DETAIL: Final = 200
 _FETCHES: Final = """
 SELECT ended_ms, uri, status, http_status, n_statements, n_links, format, reason
 FROM recent_fetches ORDER BY ended_ms DESC, uri LIMIT ?

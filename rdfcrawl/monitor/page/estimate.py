@@ -13,6 +13,9 @@ from rdfcrawl.monitor.page.samples import FigureSample
 
 LEAST_SECS: Final = 20.0  # of samples, before an estimate
 _MOST_SECS: Final = 10 * 365 * 86_400.0  # longer estimates are not shown
+_HOSTS: Final = 500  # in one step, and so in one round trip
+_PARTITIONS: Final = 32  # likewise
+_FIELDS: Final = ("n", "d", "od")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +132,6 @@ def _rate(samples: Sequence[FigureSample]) -> float:
 
 def _fall(samples: Sequence[FigureSample]) -> float:
     return (samples[0].n_left - samples[-1].n_left) / _span(samples)
-
-
-_HOSTS: Final = 500  # in one step, and so in one round trip
-_PARTITIONS: Final = 32  # likewise
-_FIELDS: Final = ("n", "d", "od")
 
 
 class LongestHostSearch:

@@ -22,6 +22,10 @@ FIELD: Final = "token"
 """Name of the hidden field."""
 HEADER: Final = "X-Rdfcrawl-Control"
 """Header of programs, which forms of other sites cannot send."""
+_TYPE: Final = "application/x-www-form-urlencoded"
+_MOST_FIELDS: Final = 16
+_BODY_SECS: Final = 15.0
+_READING: Final = ("GET", "HEAD")
 
 
 class FormToken:
@@ -40,11 +44,6 @@ class FormToken:
         return isinstance(value, str) and hmac.compare_digest(
             value.encode(errors="replace"), self.text.encode()
         )
-
-
-_TYPE: Final = "application/x-www-form-urlencoded"
-_MOST_FIELDS: Final = 16
-_BODY_SECS: Final = 15.0
 
 
 async def read_form(request: web.Request) -> Mapping[str, str]:
@@ -83,7 +82,6 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_READING: Final = ("GET", "HEAD")
 
 
 class PageGuard:

@@ -22,6 +22,16 @@ _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction
 GroupKind = Literal[
     "host", "domain", "suffix", "vocabulary", "rest", "linked", "elsewhere"
 ]
+_BATCH_SIZE: Final = 500  # hosts in one statement
+_FEW: Final = 20_000  # hosts whose names are read one by one
+_LARGEST: Final = 0.4  # of the area of the largest circle of crawled hosts
+_LEAST: Final = 0.12
+_MOST_ID: Final = "SELECT COALESCE(MAX(id), 0) FROM web_host"
+OWN: Final = "own terms"
+"""In place of a vocabulary: the host uses no other terms than its own."""
+NO_TERMS: Final = "no statements"
+_GENERAL: Final = frozenset((RDF, RDFS, OWL, XSD))
+_MOST_ROWS: Final = 1_000_000
 
 
 class CrawledHost(NamedTuple):
@@ -227,11 +237,6 @@ def strongest(
     return kept
 
 
-_BATCH_SIZE: Final = 500  # hosts in one statement
-_FEW: Final = 20_000  # hosts whose names are read one by one
-_LARGEST: Final = 0.4  # of the area of the largest circle of crawled hosts
-_LEAST: Final = 0.12
-_MOST_ID: Final = "SELECT COALESCE(MAX(id), 0) FROM web_host"
 _NAMES: Final = "SELECT domain, id FROM web_host WHERE n_documents = 0"
 _NAMES_OF_SOME: Final = f"{_NAMES} AND id IN ({{}})"
 _NAMES_WITHIN: Final = """
@@ -399,11 +404,6 @@ def _named(
     return sorted(found)
 
 
-OWN: Final = "own terms"
-"""In place of a vocabulary: the host uses no other terms than its own."""
-NO_TERMS: Final = "no statements"
-_GENERAL: Final = frozenset((RDF, RDFS, OWL, XSD))
-_MOST_ROWS: Final = 1_000_000
 _ROWS: Final = """
 SELECT v.host, s.space, w.host FROM host_vocabulary AS v
 JOIN vocabulary_space AS s ON s.id = v.space JOIN web_host AS w ON w.id = v.host

@@ -36,6 +36,11 @@ _GOLDEN: Final = pi * (3 - sqrt(5))
 _GAP: Final = 14.0  # between circles, for names
 _LEAST, _MOST = 8.0, 60.0  # radius
 _WIDER: Final = 1.4  # frames are wider than high
+_KEPT: Final = 20  # pictures
+_WAIT_SECS: Final = 3.0  # for the first picture of a scope
+_FRESH_SECS: Final = 30.0  # then a picture is redrawn, and the old one shown meanwhile
+_OUTSIDE: Final = 6  # one of so many nodes may be outside
+_LINKS: Final = "SELECT source, target, n FROM host_link"
 
 
 class NodePlace(NamedTuple):
@@ -135,15 +140,10 @@ def _move_apart(xs: list[float], ys: list[float], radii: list[float]) -> None:
             return
 
 
-_KEPT: Final = 20  # pictures
-_WAIT_SECS: Final = 3.0  # for the first picture of a scope
-_FRESH_SECS: Final = 30.0  # then a picture is redrawn, and the old one shown meanwhile
-_OUTSIDE: Final = 6  # one of so many nodes may be outside
 _HOSTS: Final = """
 SELECT id, host, domain, n_documents FROM web_host WHERE n_documents > 0 AND {}
 ORDER BY n_documents DESC, host
 """
-_LINKS: Final = "SELECT source, target, n FROM host_link"
 _NEIGHBOURS: Final = """
 SELECT id FROM (
     SELECT target AS id, n FROM host_link WHERE source = ?1

@@ -44,6 +44,10 @@ from rdfcrawl.monitor.page.kept_orders import (
 )
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
 _CACHE_KIB: Final = 16 * 1024
 _BATCH_SIZE: Final = 500  # keys in one statement
 _FEW: Final = 1000  # the first hosts of an order: later ones take a full sort
@@ -105,6 +109,12 @@ COLUMNS: Final[Mapping[str, str]] = {
     "budget": "budget",
 }
 """Sort columns."""
+_STEP: Final = 200  # hosts in one read: about a millisecond of Redis
+_REST: Final = 4.0  # pause before the next step, as a multiple of its time
+_LEAST_REST_SECS: Final = 2.0  # pause between two sweeps
+_LOOKED_SECS: Final = 300.0  # time for which sweeps continue after a look
+_FIGURES: Final = 1000  # rows of the index in one read
+_PATIENCE_SECS: Final = 0.25  # time that a visitor waits for the first sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,16 +305,7 @@ def _order(sort: str, *, is_down: bool) -> str:
     return f"{COLUMNS[sort]} {'DESC' if is_down else 'ASC'} NULLS LAST, key ASC"
 
 
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 _LAST: Final[list[HostPlace]] = [(-1, "")]  # after the last page
-_STEP: Final = 200  # hosts in one read: about a millisecond of Redis
-_REST: Final = 4.0  # pause before the next step, as a multiple of its time
-_LEAST_REST_SECS: Final = 2.0  # pause between two sweeps
-_LOOKED_SECS: Final = 300.0  # time for which sweeps continue after a look
-_FIGURES: Final = 1000  # rows of the index in one read
-_PATIENCE_SECS: Final = 0.25  # time that a visitor waits for the first sweep
 _READ_FIGURES: Final = """
 SELECT id, name, n_documents, n_statements, n_bytes, n_faulty, last_ms FROM host
 WHERE id > ? ORDER BY id LIMIT ?

@@ -18,6 +18,10 @@ ADDRESS: Final = "127.0.0.1"
 PORT: Final = 6824
 _LEAST_TOKEN: Final = 16
 _is_prefix = re.compile(r"(?:/[A-Za-z0-9._~-]+)+").fullmatch
+SOCKET: Final = "CRAWL_PAGE_SOCKET"
+"""Setting by which a command with `--page` passes its socket; internal."""
+_MOST_TRIES: Final = 20  # ports from the default one
+_BACKLOG: Final = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +87,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
-
-
-SOCKET: Final = "CRAWL_PAGE_SOCKET"
-"""Setting by which a command with `--page` passes its socket; internal."""
-_MOST_TRIES: Final = 20  # ports from the default one
-_BACKLOG: Final = 128
 
 
 def page_socket(options: PageOptions) -> socket.socket:

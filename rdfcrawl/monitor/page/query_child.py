@@ -43,12 +43,14 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.results import Row
 
-
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 MAX_VIEW_BYTES: Final = 8 * 1024 * 1024  # of an answer on the page, as JSON
 MAX_CELL_CHARS: Final = 2000  # of a term in a table
 ROW_FORMATS: Final = ("csv", "tsv", "json", "xml")
 _OF_TRIPLES: Final = {"ttl": ox.RdfFormat.TURTLE, "nt": ox.RdfFormat.N_TRIPLES}
+_NICE: Final = 5
+_MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024  # of address space, during the query
+_LOCK_SECS: Final = 1.0  # to wait for another process
 
 
 class _BoundedText(io.StringIO):
@@ -170,11 +172,6 @@ def _cells(row: Row) -> Iterable[dict[str, Any] | None]:
         is_cut = len(value) > MAX_CELL_CHARS
         cell["value"] = value[:MAX_CELL_CHARS]
         yield cell | {"is_cut": True} if is_cut else cell
-
-
-_NICE: Final = 5
-_MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024  # of address space, during the query
-_LOCK_SECS: Final = 1.0  # to wait for another process
 
 
 class StoreLag(NamedTuple):

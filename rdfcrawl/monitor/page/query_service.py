@@ -23,6 +23,11 @@ from rdfcrawl.monitor.page.query_rules import BUSY
 _KEPT: Final = 16  # answers
 _KEPT_BYTES: Final = 16 * 1024 * 1024  # of all of them
 _SECS: Final = 600.0
+_MOST_CONCURRENT: Final = 2
+_SLOT_SECS: Final = 5.0  # that a query waits for a slot
+_UPDATE_SECS: Final = 5.0  # to bring the store up to date, and one batch more
+_UPDATE_MOST_SECS: Final = 60.0  # then it is killed
+_MODULE: Final = "rdfcrawl.monitor.page.query_child"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +132,9 @@ class KeptAnswers:
         return sum(answer.n_bytes for _, answer in self._kept.values())
 
 
-_MOST_CONCURRENT: Final = 2
-_SLOT_SECS: Final = 5.0  # that a query waits for a slot
-_UPDATE_SECS: Final = 5.0  # to bring the store up to date, and one batch more
-_UPDATE_MOST_SECS: Final = 60.0  # then it is killed
 _ENDED: Final = (
     "query: its process has ended: it needed too much memory, or is nested too deeply"
 )
-_MODULE: Final = "rdfcrawl.monitor.page.query_child"
 
 
 class QueryRefused(RdfcrawlError):

@@ -16,6 +16,13 @@ WINDOW_SECS: Final = 900.0
 _EVERY_SECS: Final = 2.0
 _ROW_SECS: Final = 59.0  # between two rows of a table, at least
 _RATE_SECS: Final = 10.0  # workers report their figures every second or so
+MOST_POINTS: Final = 500
+_MOST_ROWS: Final = 60  # of a table
+_ENDS: Final = "SELECT MIN(minute), MAX(minute) FROM history"
+_LATE_ENDS: Final = "SELECT MIN(step), MAX(step) FROM history_lately"
+_LATE_MINUTES: Final = MOST_STEPS * STEP_MS // MINUTE_MS - 1
+# The last documents reach the logs some seconds after they were fetched.
+_SETTLED_MS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,21 +238,14 @@ def _rate(before: int, after: int, secs: float) -> float:
     return max(0, after - before) / secs
 
 
-MOST_POINTS: Final = 500
-_MOST_ROWS: Final = 60  # of a table
-_ENDS: Final = "SELECT MIN(minute), MAX(minute) FROM history"
 _MINUTES: Final = """
 SELECT minute / :width, SUM(n_documents), SUM(n_statements), SUM(n_bytes), SUM(n_faulty)
 FROM history WHERE minute BETWEEN :first AND :last GROUP BY 1 ORDER BY 1
 """
-_LATE_ENDS: Final = "SELECT MIN(step), MAX(step) FROM history_lately"
 _STEPS: Final = """
 SELECT step / :width, SUM(n_documents), SUM(n_statements), SUM(n_bytes), SUM(n_faulty)
 FROM history_lately WHERE step BETWEEN :first AND :last GROUP BY 1 ORDER BY 1
 """
-_LATE_MINUTES: Final = MOST_STEPS * STEP_MS // MINUTE_MS - 1
-# The last documents reach the logs some seconds after they were fetched.
-_SETTLED_MS: Final = 20_000
 
 HistoryRow = tuple[int, int, int, int, int]
 

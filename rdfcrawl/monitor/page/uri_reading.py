@@ -33,6 +33,8 @@ from rdfcrawl.stores.changes.patch import StatementDifference, compare_versions
 from rdfcrawl.stores.log.documents import LogDocument, read_places
 from rdfcrawl.stores.segment_file import TornMember
 
+logger = logging.getLogger(__name__)
+
 _PREFIXES: Final = {
     **PREFIXES,
     "schemas": SCHEMA_HTTPS,
@@ -42,6 +44,18 @@ _PREFIXES: Final = {
     "prof": "http://www.w3.org/ns/dx/prof/",
     "vcard": "http://www.w3.org/2006/vcard/ns#",
 }
+_MOST_URI_CHARS: Final = 10_000
+_MOST_QUEUED: Final = 20_000  # of a host's queue to examine
+_MOST_BYTES: Final = 1024 * 1024  # of each log that is not indexed yet, compressed
+_MOST_MEMBER_BYTES: Final = 16 * 1024 * 1024  # compressed
+_MOST_MEMBERS: Final = 24  # with the same role of one URI
+_SHOWN_STATEMENTS: Final = 500
+_SHOWN_BYTES: Final = 256 * 1024
+_SHOWN_CHARS: Final = 1000  # of a literal
+_COMPARED_BYTES: Final = 1024 * 1024
+_LISTED_CHANGES: Final = 100
+_DOWNLOADED_STATEMENTS: Final = 100_000
+_DOWNLOADED_BYTES: Final = 16 * 1024 * 1024
 
 
 class BoundedLines(NamedTuple):
@@ -114,22 +128,6 @@ def _used(lines: bytes) -> dict[str, str]:
     return {
         prefix: iri for prefix, iri in _PREFIXES.items() if b"<" + iri.encode() in lines
     }
-
-
-logger = logging.getLogger(__name__)
-
-_MOST_URI_CHARS: Final = 10_000
-_MOST_QUEUED: Final = 20_000  # of a host's queue to examine
-_MOST_BYTES: Final = 1024 * 1024  # of each log that is not indexed yet, compressed
-_MOST_MEMBER_BYTES: Final = 16 * 1024 * 1024  # compressed
-_MOST_MEMBERS: Final = 24  # with the same role of one URI
-_SHOWN_STATEMENTS: Final = 500
-_SHOWN_BYTES: Final = 256 * 1024
-_SHOWN_CHARS: Final = 1000  # of a literal
-_COMPARED_BYTES: Final = 1024 * 1024
-_LISTED_CHANGES: Final = 100
-_DOWNLOADED_STATEMENTS: Final = 100_000
-_DOWNLOADED_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ PATH: Final = "/ping"
 _MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_FIELDS: Final = 10
 _FORM: Final = "application/x-www-form-urlencoded"
+_ANSWER_SECS: Final = 10.0  # for Redis, including restarts of the embedded one
+_FILTER_SECS: Final = 5.0  # oldest scope of the crawl that is used
 
 
 class PingServer(SmallServer):
@@ -105,8 +107,6 @@ def _sitemaps(query: str) -> list[str]:
     return [value for name, value in fields if name == "sitemap"]
 
 
-_ANSWER_SECS: Final = 10.0  # for Redis, including restarts of the embedded one
-_FILTER_SECS: Final = 5.0  # oldest scope of the crawl that is used
 _RETRY_SECS: Final = 60
 NO_REDIS: Final = PingResponse(503, "the crawl cannot be reached", _RETRY_SECS)
 

@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
-
 _HAS_COPY: Final = frozenset({"SUCCESSFUL", "UNCHANGED"})
 _NOT_MODIFIED: Final = 304
 _MOST_VALIDATOR: Final = 1000  # characters
+_MOST_DEPTH: Final = 255
+_MOST_BEFORE: Final = 8  # fetches of a page while it waited to be fetched again
 
 
 def refreshing_task(record: UrlRecord, gone_from_ms: int | None) -> RefreshedPage:
@@ -114,10 +115,6 @@ def _read_at(record: UrlRecord) -> str:
 def _sendable(text: str) -> str:
     is_sendable = text.isascii() and text.isprintable()
     return text if is_sendable and len(text) <= _MOST_VALIDATOR else ""
-
-
-_MOST_DEPTH: Final = 255
-_MOST_BEFORE: Final = 8  # fetches of a page while it waited to be fetched again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

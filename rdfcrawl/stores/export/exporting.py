@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 
-
 _PENDING_BYTES: Final = 64 * 2**20  # of all files together
 _MOST_HOSTS: Final = 100_000
 _READ_BYTES: Final = 256 * 1024
 _SPOOLED: Final = FileFormat("nq", "gz")
 _NO_HOST: Final = "no-host"
 _is_plain_name = re.compile(r"[a-z0-9_][a-z0-9._-]{0,200}").fullmatch
+MANIFEST: Final = "manifest.json"
 
 
 class _Shard:
@@ -201,9 +201,6 @@ def _name_of_host(graph: str) -> str:
     if _is_plain_name(host):
         return host
     return quote(host, safe="")[:200].replace(".", "%2E", 1)
-
-
-MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

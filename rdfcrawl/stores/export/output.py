@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-
 _DRAFT: Final = ".part"
 _LOCK: Final = ".lock"
+PIECE_BYTES: Final = 4 * 2**20
+"""Statements that are written and compressed together."""
+_GROUP_ROWS: Final = 128 * 1024  # smallest unit that readers of a column read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,12 +230,6 @@ def standard_output() -> ExportFile:
 def as_binary(file: ExportFile) -> BinaryIO:
     """Return a file in the type that other writers accept."""
     return cast("BinaryIO", file)
-
-
-PIECE_BYTES: Final = 4 * 2**20
-"""Statements that are written and compressed together."""
-
-_GROUP_ROWS: Final = 128 * 1024  # smallest unit that readers of a column read
 
 
 class DocumentPiece(NamedTuple):

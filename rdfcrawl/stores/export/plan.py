@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.items.building import ItemRule
     from rdfcrawl.stores.export.selection import DocumentSelection
 
-
 HDT: Final = "hdt"
 PARQUET: Final = "parquet"
 PACKINGS: Final = ("gz", "zst")
@@ -29,6 +28,7 @@ FORMATS: Final = (
 _TEXTS: Final = SERIALIZATIONS | LINES
 TRIPLE_TERMS: Final = ("reify", "omit")
 _ALL: Final = f"{', '.join(FORMATS)}; all but the last two also with .gz or .zst"
+_MOST_SHARDS: Final = 10_000
 
 
 class FileFormat(NamedTuple):
@@ -93,7 +93,6 @@ MIB: Final = 2**20
 SHARD_BYTES: Final = 256 * MIB
 MEMORY_BYTES: Final = 256 * MIB
 _LEAST_MEMORY: Final = 16 * MIB
-_MOST_SHARDS: Final = 10_000
 _UNITS: Final = {"": 1, "K": 2**10, "M": MIB, "G": 2**30, "T": 2**40}
 _size = re.compile(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE).fullmatch
 

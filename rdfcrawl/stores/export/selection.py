@@ -26,10 +26,11 @@ from rdfcrawl.uri.parse import BadUri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-
 _CONTENTS: Final = (
     "CREATE TABLE contents (content BLOB PRIMARY KEY, document TEXT) WITHOUT ROWID"
 )
+_MAX_KNOWN: Final = 4096  # graph names remembered
+_MAX_MS: Final = 253_402_300_799_000  # end of the year 9999
 
 
 def iter_once(
@@ -59,10 +60,6 @@ def _first(table: sqlite3.Connection, content: bytes, graph: str) -> str:
     table.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", [content, graph])
     found = table.execute("SELECT document FROM contents WHERE content = ?", [content])
     return str(found.fetchone()[0])
-
-
-_MAX_KNOWN: Final = 4096  # graph names remembered
-_MAX_MS: Final = 253_402_300_799_000  # end of the year 9999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

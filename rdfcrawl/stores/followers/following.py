@@ -31,9 +31,16 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _FIRST_WAIT_SECS: Final = 0.5
 _MAX_WAIT_SECS: Final = 60.0
+_DROPPED_BATCH: Final = 1000  # documents
+_MAX_REFUSALS: Final = 3  # then a document is set aside
+_MAX_SET_ASIDE: Final = 10_000  # documents listed in the status
+_USUAL_BYTES: Final = 300.0  # of a document in the log
 
 
 class StoreAttempts:
@@ -103,16 +110,6 @@ def as_fault(error: Exception) -> StoreFault:
         raise error
     what = f"{type(error).__qualname__}: {error}"
     return passing_fault(error) or StoreFault(what, may_pass=True)
-
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_DROPPED_BATCH: Final = 1000  # documents
-_MAX_REFUSALS: Final = 3  # then a document is set aside
-_MAX_SET_ASIDE: Final = 10_000  # documents listed in the status
-_USUAL_BYTES: Final = 300.0  # of a document in the log
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,17 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
-
 RENEW_SECS: Final = 30.0
 """Default time after which readers see new statements."""
 
 _SHARE: Final = 4  # renewing takes at most a fifth of the time
+_MAX_SECS: Final = 86_400
+_MAX_HOST: Final = 200  # characters; file systems have 255 for a name
+_MAX_TAIL: Final = 60
+_HALF_ESCAPE: Final = re.compile("%.?$")
+_UNSAFE: Final = re.compile("[^A-Za-z0-9._-]+")
+NO_HOST: Final = "no-host"
+"""Name for documents without a host."""
 
 
 class Renewals:
@@ -101,9 +107,6 @@ def checked_options(
             shown = ", ".join(map(str, choices[name]))
             raise ConfigError(f"{name}={value!r}: must be one of {shown}")
     return dict(options)
-
-
-_MAX_SECS: Final = 86_400
 
 
 class TableFollower(LocalFollower):
@@ -201,12 +204,6 @@ class TableFollower(LocalFollower):
                     self._renew()
 
 
-_MAX_HOST: Final = 200  # characters; file systems have 255 for a name
-_MAX_TAIL: Final = 60
-_HALF_ESCAPE: Final = re.compile("%.?$")
-_UNSAFE: Final = re.compile("[^A-Za-z0-9._-]+")
-
-
 def host_name(iri: str) -> str:
     """Return the host of an IRI as a name, as Hive writes it; empty if there is none.
 
@@ -234,7 +231,3 @@ def document_name(iri: str) -> str:
     tail = _UNSAFE.sub("-", rest)[-_MAX_TAIL:].strip("-.")
     name = f"{tail}-{digest}" if tail else digest
     return f"{host_name(iri) or NO_HOST}/{digest[:2]}/{name}"
-
-
-NO_HOST: Final = "no-host"
-"""Name for documents without a host."""

@@ -13,6 +13,9 @@ from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.log.documents import LogDocument
 
+HASH_BYTES: Final = 16
+_OWN: Final = b" *\n"  # no other graph name ends like this
+
 
 def graph_of(line: bytes) -> str:
     r"""Return the graph of a line of a log, in which all statements have one.
@@ -74,8 +77,6 @@ def file_of(pieces: Iterator[bytes]) -> IO[bytes]:
     return cast("IO[bytes]", _PiecesFile(pieces))
 
 
-HASH_BYTES: Final = 16
-_OWN: Final = b" *\n"  # no other graph name ends like this
 _lacks_object: Final = re.compile(rb"[^ \n]++ [^ \n]++ \*\n").fullmatch
 
 

@@ -24,13 +24,17 @@ from rdfcrawl.stores.followers.statements import file_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-
 _Form: TypeAlias = tuple[object, ...]
 _NODE: Final = b"_:"
 _TRIPLE_TERM: Final = b"<<("
 MAX_TIED: Final = 8  # largest number of blank nodes to canonicalize
 _MAX_STEPS: Final = 5_000_000  # of colouring; some seconds
 _MIN_ROUNDS: Final = 16
+_SPACES: Final = " \t\r\n"
+_PREFIX: Final = "verify-"  # of folders
+_NAMED: Final = 20  # of each kind
+MAX_HELD: Final = 100_000  # statements of a graph; longer ones are compared on disk
+_BATCH_LINES: Final = 10_000
 
 
 def is_same(one: set[ox.Quad], other: set[ox.Quad]) -> bool | None:
@@ -195,12 +199,7 @@ def _form(term: object, nodes: list[Hashable]) -> object:
 
 
 _QUADS: Final = ox.RdfFormat.N_QUADS
-_SPACES: Final = " \t\r\n"
 _STRING: Final = ox.NamedNode(f"{XSD}string")
-_PREFIX: Final = "verify-"  # of folders
-_NAMED: Final = 20  # of each kind
-MAX_HELD: Final = 100_000  # statements of a graph; longer ones are compared on disk
-_BATCH_LINES: Final = 10_000
 
 GraphKind: TypeAlias = Literal["equal", "missing", "stale", "surplus", "not_compared"]
 

@@ -57,10 +57,16 @@ from rdfcrawl.stores.segment_file import (
     pack_member,
 )
 
+logger = logging.getLogger(__name__)
+
 _DRAFT: Final = ".draft"
 _COPIED_BYTES: Final = 1024 * 1024  # per read
 _DROPPED_BYTES: Final = 1024 * 1024  # of lines in one member
 _WAIT_SECS: Final = 0.1
+_MODULE: Final = "rdfcrawl.stores.log.compaction"
+_LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
+_GROWTH: Final = 1.25  # of the log since the last compaction
+_PATIENCE_SECS: Final = 10.0  # at the end of the crawl
 
 
 @dataclass(slots=True)
@@ -318,14 +324,6 @@ def _disk_fault() -> Iterator[None]:
         yield
     except OSError as error:
         raise passing_fault(error) or StoreFault(f"compaction: {error}") from error
-
-
-logger = logging.getLogger(__name__)
-
-_MODULE: Final = "rdfcrawl.stores.log.compaction"
-_LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
-_GROWTH: Final = 1.25  # of the log since the last compaction
-_PATIENCE_SECS: Final = 10.0  # at the end of the crawl
 
 
 class BackgroundCompaction:

@@ -33,7 +33,6 @@ from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_se
 _Documents = list[LogDocument | DroppedVersion]
 _Reader = Callable[[int, GzipMember], bytes | _Documents]
 
-
 logger = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # statements in memory
@@ -41,6 +40,7 @@ BATCH_DOCUMENTS: Final = 10_000
 _STATED_BYTES: Final = 10  # of statements, for each byte of an activity
 _QUADS: Final = "quads"
 _PROVENANCE: Final = "provenance"
+_MEMBERS: Final = "Q16sIIQ"  # version, digest, segment, number in the segment, length
 
 
 class CrawlLog:
@@ -234,9 +234,6 @@ class _GatheredBatch:
         )
         self._documents, self._dropped, self._activities = [], [], []
         self._n_bytes = 0
-
-
-_MEMBERS: Final = "Q16sIIQ"  # version, digest, segment, number in the segment, length
 
 
 class StoredPiece(NamedTuple):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
 
+logger = logging.getLogger(__name__)
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS shapes (digest BLOB NOT NULL);
@@ -52,6 +53,10 @@ SELECT iri, skipped, detail, n_violations, n_warnings, n_others, named FROM docu
 WHERE NOT is_gone AND (n_violations + n_warnings + n_others > 0 OR skipped <> '')
 ORDER BY n_violations DESC, iri LIMIT ?
 """
+_MAX_SHAPES_BYTES: Final = 64 * 1024 * 1024
+_FINDINGS: Final = "findings.sqlite"
+_REPORT_SECS: Final = 10.0  # between two reports
+_REST: Final = 4  # least pause, as a multiple of the duration of the last report
 
 
 class FindingsTable(DocumentsFile):
@@ -161,12 +166,6 @@ class FindingsTable(DocumentsFile):
         file.write("]}\n")
 
 
-logger = logging.getLogger(__name__)
-
-_MAX_SHAPES_BYTES: Final = 64 * 1024 * 1024
-_FINDINGS: Final = "findings.sqlite"
-_REPORT_SECS: Final = 10.0  # between two reports
-_REST: Final = 4  # least pause, as a multiple of the duration of the last report
 _NOTHING: Final = ShapeFindings()
 
 

@@ -19,6 +19,11 @@ KINDS: Final = {"class": CLASS, "property": PROPERTY}
 MOST_SPACES: Final = 40
 """Vocabularies that are offered as facets."""
 _TERMS: Final = "SELECT kind, term, n FROM vocabulary ORDER BY n DESC, term"
+_OF_BOTH: Final = 25  # rows of each kind
+_OF_ONE: Final = 100  # rows of a page of one kind
+_MOST_PAGES: Final = 1000
+_MAX_TEXT: Final = 200
+_MAX_TERM: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,6 @@ async def read_terms(access: CrawlAccess) -> TermTable:
 _SAMPLES: Final = """
 SELECT subject, value, document FROM vocabulary_sample WHERE kind = ? AND term = ?
 """
-_OF_BOTH: Final = 25  # rows of each kind
-_OF_ONE: Final = 100  # rows of a page of one kind
-_MOST_PAGES: Final = 1000
-_MAX_TEXT: Final = 200
-_MAX_TERM: Final = 2000
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:

@@ -30,10 +30,17 @@ from rdfcrawl.stores.followers.sparql.failures import (
 )
 from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 
+logger = logging.getLogger(__name__)
+
 _PARAMETER: Final = re.compile(
     r'(?<![A-Za-z])([A-Za-z]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]++))'
 )
 _HASHES: Final = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+_MAX_WAIT_SECS: Final = 60.0  # limit of Retry-After
+_BUSY: Final = frozenset({408, 425, 429, 502, 503, 504})
+_FULL: Final = 507
+_READ_BYTES: Final = 256 * 1024
 
 
 class DigestChallenge:
@@ -114,14 +121,6 @@ class DigestChallenge:
 def _quoted(value: str) -> str:
     return re.sub(r'(["\\])', r"\\\1", value)
 
-
-logger = logging.getLogger(__name__)
-
-MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
-_MAX_WAIT_SECS: Final = 60.0  # limit of Retry-After
-_BUSY: Final = frozenset({408, 425, 429, 502, 503, 504})
-_FULL: Final = 507
-_READ_BYTES: Final = 256 * 1024
 
 RequestBody: TypeAlias = "bytes | Callable[[], Iterator[bytes]]"
 """Bytes, or a function that returns an iterator of them, so they can be sent twice."""

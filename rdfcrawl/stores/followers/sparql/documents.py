@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
     from rdfcrawl.stores.log.documents import LogDocument
 
-
 _PUT_DOCUMENTS: Final = 32  # whose versions are noted together
 _RECORD_LINES: Final = 8  # of a document, at most
 _RECORD_BYTES: Final = 400
 _LOADED_BYTES: Final = 4 * 1024 * 1024  # of documents in one load
+_BATCH_LINES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +263,6 @@ def _update_of(group: Sequence[PlainDocument], profile: StoreProfile) -> bytes:
         change(begun, (each.version.lines_for(each.graph) for each in group)),
     ]
     return JOINT.join(each for each in updates if each)
-
-
-_BATCH_LINES: Final = 1000
 
 
 class SharingWriter:

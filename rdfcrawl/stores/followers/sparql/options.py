@@ -15,6 +15,12 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from rdfcrawl.core.errors import ConfigError
 
 _MIB: Final = 1024 * 1024
+_SECRETS: Final = ("user", "password", "token")
+_URLS: Final = ("query", "update", "graph_store")
+_METHODS: Final = ("graph-store", "update")
+_LOGINS: Final = ("basic", "digest")
+_MAX_SECRET_BYTES: Final = 64 * 1024
+_TIMEOUT_SECS: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,10 +246,6 @@ def urls_of(
     )
 
 
-_SECRETS: Final = ("user", "password", "token")
-_URLS: Final = ("query", "update", "graph_store")
-_METHODS: Final = ("graph-store", "update")
-_LOGINS: Final = ("basic", "digest")
 _NUMBERS: Final = {
     "concurrency": (1, 64),
     "batch_bytes": (1024, 256 * 1024 * 1024),
@@ -254,8 +256,6 @@ _KNOWN: Final = frozenset(
     {*_SECRETS, *_URLS, *_NUMBERS, "method", "login", "provenance"}
     | {"password_file", "token_file"}
 )
-_MAX_SECRET_BYTES: Final = 64 * 1024
-_TIMEOUT_SECS: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

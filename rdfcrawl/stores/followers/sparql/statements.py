@@ -19,6 +19,12 @@ from rdfcrawl.stores.followers.statements import graph_of
 from rdfcrawl.stores.log.documents import LogDocument
 
 _IRI: Final = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*').fullmatch
+_LABEL: Final = re.compile(rb"^_:(\S+)|> _:(\S+) \.$", re.MULTILINE)
+_LABEL_OR_TEXT: Final = re.compile(rb"(?<= )_:(\S+)|^_:(\S+)")
+MAX_LABELS: Final = 2_000_000  # about 250 MB
+MAX_WHOLE_BYTES: Final = 64 * 1024 * 1024
+_HELD_BYTES: Final = 16 * 1024 * 1024
+_MAX_FILES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +90,6 @@ def own_content(document: LogDocument) -> GraphContent:
 def data_block(graph: str, triples: Iterable[bytes]) -> bytes:
     """Return triples in the form of `INSERT DATA`."""
     return b"GRAPH <%s> {\n%s}\n" % (graph.encode(), b"".join(triples))
-
-
-_LABEL: Final = re.compile(rb"^_:(\S+)|> _:(\S+) \.$", re.MULTILINE)
-_LABEL_OR_TEXT: Final = re.compile(rb"(?<= )_:(\S+)|^_:(\S+)")
-MAX_LABELS: Final = 2_000_000  # about 250 MB
-MAX_WHOLE_BYTES: Final = 64 * 1024 * 1024
 
 
 class UncutGraph(StoreFault):
@@ -173,10 +173,6 @@ class _Part:
         self._lines.clear()
         self.n_bytes = 0
         return taken
-
-
-_HELD_BYTES: Final = 16 * 1024 * 1024
-_MAX_FILES: Final = 256
 
 
 def iter_contents(document: LogDocument) -> Iterator[GraphContent]:
