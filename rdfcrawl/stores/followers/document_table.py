@@ -16,8 +16,7 @@ import pyoxigraph as ox
 from lz4 import block
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import DocumentsFile
+from rdfcrawl.stores.followers.local_disk import DocumentsFile, key_of
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 
 if TYPE_CHECKING:
@@ -49,9 +48,6 @@ INSERT INTO documents VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?6, ?7, ?8, 1, NULL)
 ON CONFLICT (key) DO UPDATE SET part = ?3, version = ?4, digest = ?5, since_ms = ?4,
     n_statements = ?6, log = ?7, generation = ?8, is_changed = 1
 """
-_TOUCH: Final = (
-    "UPDATE documents SET version = ?, log = ?, generation = ? WHERE key = ?"
-)
 _OF_PART: Final = """
 SELECT key, iri, since_ms, n_statements FROM documents WHERE part = ? ORDER BY iri
 """
@@ -136,18 +132,10 @@ class DocumentTable(DocumentsFile):
             raise
 
     def _put(self, document: LogDocument, log: LogIdentity) -> None:
+        if not self.lacks(document, log):
+            return
         key = key_of(document.graph.encode())
-        found = self.db.execute(
-            "SELECT version, digest FROM documents WHERE key = ?", [key]
-        ).fetchone()
-        if found is not None and document.version <= found:
-            return
-        if found is not None and document.digest == found[1]:
-            row = [document.version_ms, log.log, log.generation, key]
-            self.db.execute(_TOUCH, row)
-            return
-        if found is not None:
-            self.db.execute("DELETE FROM pieces WHERE document = ?", [key])
+        self.db.execute("DELETE FROM pieces WHERE document = ?", [key])
         n_statements = self._put_pieces(key, document)
         part = self._part_of(document.graph, document.version_ms)
         row = [key, document.graph, part, *document.version, n_statements]

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.followers.local_disk import DocumentsFile
+from rdfcrawl.stores.followers.local_disk import DocumentsFile, key_of
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 
 if TYPE_CHECKING:
@@ -71,12 +70,6 @@ _PUT: Final = """
 INSERT INTO documents VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6) ON CONFLICT (key) DO UPDATE
 SET version = ?3, digest = ?4, is_settled = 0, log = ?5, generation = ?6
 """
-_KEY_BYTES: Final = 16
-
-
-def key_of(text: bytes) -> bytes:
-    """Return the key of an IRI or of a statement."""
-    return blake2b(text, digest_size=_KEY_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +141,7 @@ class DocumentLedger(DocumentsFile):
             version, digest, is_settled = row or (-1, b"", True)
             is_later = document.version > (version, digest)
             if is_settled and is_later and document.digest == digest:
-                self.db.execute(
-                    "UPDATE documents SET version = ?, log = ?, generation = ?"
-                    " WHERE key = ?",
-                    [document.version_ms, log.log, log.generation, key],
-                )
+                self.note_time(key, document, log)
             elif is_later or (not is_settled and document.version == (version, digest)):
                 wanted.append(document)
         return wanted

@@ -11,11 +11,12 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import PASSING, StoreFault, passing_fault
 from rdfcrawl.stores.followers.protocol import Follower
-from rdfcrawl.stores.log.documents import Checkpoint
+from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LOCK_SECS: Final = 10.0
 """Default wait for another process to finish."""
+_KEY_BYTES: Final = 16
 
 
 def lock_store(path: Path, patience_secs: float = LOCK_SECS) -> int:
@@ -49,6 +51,11 @@ def lock_store(path: Path, patience_secs: float = LOCK_SECS) -> int:
             time.sleep(0.05)
         else:
             return fd
+
+
+def key_of(text: bytes) -> bytes:
+    """Return the key of an IRI or of a statement."""
+    return blake2b(text, digest_size=_KEY_BYTES).digest()
 
 
 @contextmanager
@@ -199,6 +206,25 @@ class DocumentsFile(DurableFile):
         self.db.executemany(
             "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",
             [(log, segment, offset) for segment, offset in changed.items()],
+        )
+
+    def lacks(self, document: LogDocument, log: LogIdentity) -> bool:
+        """Return whether a version is new; note the time of one that is the same."""
+        key = key_of(document.graph.encode())
+        found = self.db.execute(
+            "SELECT version, digest FROM documents WHERE key = ?", [key]
+        ).fetchone()
+        if found is None or (document.version > found and document.digest != found[1]):
+            return True
+        if document.version > found:
+            self.note_time(key, document, log)
+        return False
+
+    def note_time(self, key: bytes, document: LogDocument, log: LogIdentity) -> None:
+        """Note the time of a version whose statements are unchanged."""
+        self.db.execute(
+            "UPDATE documents SET version = ?, log = ?, generation = ? WHERE key = ?",
+            [document.version_ms, log.log, log.generation, key],
         )
 
     def commit(self, checkpoint: Checkpoint) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.graphs import SERVICE
-from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import key_of
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, normal_lines
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower
 from rdfcrawl.stores.followers.statements import iter_foreign_graphs

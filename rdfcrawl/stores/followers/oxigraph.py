@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Final, Self
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.stores.followers.ledger import DocumentLedger, WrittenGraphs, key_of
-from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
+from rdfcrawl.stores.followers.ledger import DocumentLedger, WrittenGraphs
+from rdfcrawl.stores.followers.local_disk import (
+    LOCK_SECS,
+    LocalFollower,
+    disk_faults,
+    key_of,
+)
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 from rdfcrawl.stores.followers.statements import (
     file_of,

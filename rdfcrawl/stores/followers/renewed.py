@@ -16,8 +16,12 @@ from urllib.parse import quote
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.document_table import DocumentTable
-from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
+from rdfcrawl.stores.followers.local_disk import (
+    LOCK_SECS,
+    LocalFollower,
+    disk_faults,
+    key_of,
+)
 from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import DurableFile
+from rdfcrawl.stores.followers.local_disk import DurableFile, key_of
 from rdfcrawl.stores.followers.statements import StatementHash, hash_statements
 from rdfcrawl.stores.log.documents import DocumentPlace, LogDocument
 

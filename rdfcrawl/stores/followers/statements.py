@@ -10,7 +10,7 @@ from itertools import chain
 from typing import IO, Final, NamedTuple, cast
 
 from rdfcrawl.rdf.output import BlankNodes
-from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import key_of
 from rdfcrawl.stores.log.documents import LogDocument
 
 HASH_BYTES: Final = 16

@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import disk_faults, lock_store
+from rdfcrawl.stores.followers.local_disk import disk_faults, key_of, lock_store
 from rdfcrawl.stores.followers.representatives import (
     DuplicateTotals,
     KnownDocument,

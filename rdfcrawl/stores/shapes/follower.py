@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self, TextIO
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.drafts import replacing_file
-from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import DocumentsFile, opening_fault
+from rdfcrawl.stores.followers.local_disk import DocumentsFile, key_of, opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
@@ -85,23 +84,6 @@ class FindingsTable(DocumentsFile):
                 self.db.execute(f"DELETE FROM {table}")  # noqa: S608  # our names
             self.db.execute("INSERT INTO shapes VALUES (?)", [shapes])
             self.db.execute("COMMIT")
-
-    def needs_validation(self, document: LogDocument, log: LogIdentity) -> bool:
-        """Return whether to validate a version; update the time of an equal one."""
-        key = key_of(document.graph.encode())
-        found = self.db.execute(
-            "SELECT version, digest FROM documents WHERE key = ?", [key]
-        ).fetchone()
-        if found is not None and document.version <= found:
-            return False
-        if found is not None and document.digest == found[1]:
-            self.db.execute(
-                "UPDATE documents SET version = ?, log = ?, generation = ?"
-                " WHERE key = ?",
-                [document.version_ms, log.log, log.generation, key],
-            )
-            return False
-        return True
 
     def put(
         self, document: LogDocument, found: ShapeFindings, log: LogIdentity
@@ -275,7 +257,7 @@ class ShapesFollower(Follower):
         with self._faults():
             table.begin()
             for document in latest_versions(documents).values():
-                if table.needs_validation(document, self._log):
+                if table.lacks(document, self._log):
                     table.put(document, self._judge(document), self._log)
 
     def _judge(self, document: LogDocument) -> ShapeFindings:

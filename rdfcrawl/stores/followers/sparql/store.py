@@ -163,17 +163,31 @@ class SparqlStore:
             RefusedRequest: the store refuses these statements.
             StoreFault: the store accepts nothing now.
         """
-        if not self.has_put:
-            return False
         try:
-            self._send("PUT", graph, body, is_repeatable=True)
+            self.has_put = self.has_put and self._has_sent("PUT", graph, body)
         except BrokenResponse as error:  # Fuseki 5 does so for invalid bodies
             self.select("SELECT * WHERE {} LIMIT 1")
             raise RefusedRequest(0, f"{error}, during PUT of {graph}") from error
+        return self.has_put
+
+    def post(self, graph: str, body: RequestBody) -> bool:
+        """Add to a graph; return False if the store does not support POST.
+
+        Raises:
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses these statements.
+            StoreFault: the store accepts nothing now.
+        """
+        self.has_post = self.has_post and self._has_sent("POST", graph, body)
+        return self.has_post
+
+    def _has_sent(self, method: str, graph: str, body: RequestBody) -> bool:
+        """Write to a graph; return False if the store does not support the method."""
+        try:
+            self._send(method, graph, body, is_repeatable=method == "PUT")
         except RefusedRequest:
-            if self._supports("PUT"):
+            if self._supports(method):
                 raise
-            self.has_put = False
             return False
         return True
 
@@ -191,25 +205,6 @@ class SparqlStore:
             logger.warning(
                 "the store does not support %s of graphs: %s", method, refusal
             )
-            return False
-        return True
-
-    def post(self, graph: str, body: RequestBody) -> bool:
-        """Add to a graph; return False if the store does not support POST.
-
-        Raises:
-            UnusableStore: the login is refused, or the store redirects.
-            RefusedRequest: the store refuses these statements.
-            StoreFault: the store accepts nothing now.
-        """
-        if not self.has_post:
-            return False
-        try:
-            self._send("POST", graph, body, is_repeatable=False)
-        except RefusedRequest:
-            if self._supports("POST"):
-                raise
-            self.has_post = False
             return False
         return True
 
