@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -134,6 +134,23 @@ class FrontierConnection:
             state=state,
         )
         return cls(frontier, server, url)
+
+    @classmethod
+    @asynccontextmanager
+    async def joining(
+        cls, options: CrawlOptions, settings: BaseSettings, *, may_load: bool = False
+    ) -> AsyncIterator[Self]:
+        """Connect as `connect` does, and explain refusals of Redis in the context.
+
+        The connection is closed if the context fails; otherwise it stays open.
+        """
+        connection = await cls.connect(options, settings, may_load=may_load)
+        try:
+            with connection.explaining():
+                yield connection
+        except BaseException:
+            await connection.close()
+            raise
 
     def opened(self) -> None:
         """Leave retries to `RedisRetry` from now on.

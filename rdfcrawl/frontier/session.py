@@ -115,24 +115,20 @@ class CrawlSession:
             ConfigError: a setting is wrong, Redis is unusable, or the arguments
                 contradict those of the crawl.
         """
-        connection = await FrontierConnection.connect(options, settings, may_load=True)
-        try:
-            with connection.explaining():
-                profiles = SpiderProfiles(connection.frontier, connection.outage)
-                frontier, member = connection.frontier, member or CrawlMember()
-                if not await frontier.live_workers():  # else another worker has done it
-                    await rewrite_torn_logs(frontier.redis)
-                if arguments.fresh:
-                    await restart_crawl(frontier, options.paths)
-                await frontier.open()
-                options = await keep_settings(frontier, options, settings)
-                await profiles.enter(member)
-                given = hooks, request_of, link_policy
-                arguments = profiles.merged(arguments)
-                return await cls._open(connection, profiles, options, arguments, *given)
-        except BaseException:
-            await connection.close()
-            raise
+        joining = FrontierConnection.joining(options, settings, may_load=True)
+        async with joining as connection:
+            profiles = SpiderProfiles(connection.frontier, connection.outage)
+            frontier, member = connection.frontier, member or CrawlMember()
+            if not await frontier.live_workers():  # else another worker has done it
+                await rewrite_torn_logs(frontier.redis)
+            if arguments.fresh:
+                await restart_crawl(frontier, options.paths)
+            await frontier.open()
+            options = await keep_settings(frontier, options, settings)
+            await profiles.enter(member)
+            given = hooks, request_of, link_policy
+            arguments = profiles.merged(arguments)
+            return await cls._open(connection, profiles, options, arguments, *given)
 
     @classmethod
     async def _open(

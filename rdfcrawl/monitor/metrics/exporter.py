@@ -366,14 +366,9 @@ class MetricsExporter:
         if named_redis(settings) is None:
             named = begun_crawl(settings)
         options = CrawlOptions.from_settings(settings, named or "exporter")
-        connection = await FrontierConnection.connect(options, settings)
-        exporter = cls(connection, named)
-        try:
-            with connection.explaining():
-                await exporter._search.look()
-        except BaseException:
-            await connection.close()
-            raise
+        async with FrontierConnection.joining(options, settings) as connection:
+            exporter = cls(connection, named)
+            await exporter._search.look()
         connection.opened()
         return exporter
 

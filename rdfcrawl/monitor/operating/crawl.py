@@ -97,17 +97,12 @@ class OperatedCrawl(FrontierView):
         settings = settings.copy()
         apply_defaults(settings)
         options = CrawlOptions.from_settings(settings, begun_crawl(settings))
-        connection = await FrontierConnection.connect(options, settings)
-        frontier = connection.frontier
-        try:
-            with connection.explaining():
-                await _check_there(frontier)
-                if is_read:
-                    await frontier.open()
-                    options = await keep_settings(frontier, options, settings)
-        except BaseException:
-            await connection.close()
-            raise
+        async with FrontierConnection.joining(options, settings) as connection:
+            frontier = connection.frontier
+            await _check_there(frontier)
+            if is_read:
+                await frontier.open()
+                options = await keep_settings(frontier, options, settings)
         return cls(connection, options)
 
     async def __aenter__(self) -> Self:

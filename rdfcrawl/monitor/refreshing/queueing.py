@@ -53,15 +53,10 @@ class RefreshQueue:
         Raises:
             ConfigError: Redis cannot be used.
         """
-        connection = await FrontierConnection.connect(options, settings)
-        frontier = connection.frontier
-        try:
-            with connection.explaining():
-                await frontier.open()
-                options = await keep_settings(frontier, options, settings)
-        except BaseException:
-            await connection.close()
-            raise
+        async with FrontierConnection.joining(options, settings) as connection:
+            frontier = connection.frontier
+            await frontier.open()
+            options = await keep_settings(frontier, options, settings)
         connection.opened()
         dns = None
         if options.keys.grouping is HostGrouping.IP:
