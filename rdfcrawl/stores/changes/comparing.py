@@ -23,9 +23,8 @@ from rdfcrawl.stores.crawl_folder import (
     read_runs,
 )
 from rdfcrawl.stores.export.selection import parse_since
-from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.log.crawl_log import CrawlLog, ScratchRecords
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument
-from rdfcrawl.stores.log.scratch import ScratchRecords
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.stores.segment_file import SEGMENT_NAME
 

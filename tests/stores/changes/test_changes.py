@@ -94,7 +94,7 @@ def test_each_document_is_of_one_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If documents come, change and go, then each is reported once, since any time."""
-    monkeypatch.setattr("rdfcrawl.stores.log.scratch._PART_RECORDS", 1)
+    monkeypatch.setattr("rdfcrawl.stores.log.crawl_log._PART_RECORDS", 1)
     a_web(tmp_path)
     expected = {A: "changed", B: "deleted", C: "unchanged", D: "new", E: "new"}
     assert kinds(tmp_path, 15) == expected

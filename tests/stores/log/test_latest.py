@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.log import scratch
+from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from tests.support.written_logs import Written, write_log
 
@@ -21,9 +21,9 @@ def test_latest_versions_are_those_that_a_table_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If versions come in any order from several workers, each latest is found once."""
-    monkeypatch.setattr(scratch, "_PART_RECORDS", 2)  # files are read in parts
-    monkeypatch.setattr(scratch, "_HELD_BYTES", 100)  # files go to the disk
-    monkeypatch.setattr(scratch, "_READ_RECORDS", 3)
+    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 2)  # files are read in parts
+    monkeypatch.setattr(crawl_log, "_HELD_BYTES", 100)  # files go to the disk
+    monkeypatch.setattr(crawl_log, "_READ_RECORDS", 3)
     chance = random.Random(5)
     expected: dict[str, tuple[int, bytes, bytes]] = {}
     for worker in range(4):
@@ -50,8 +50,8 @@ def test_parts_have_all_records_of_a_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a scratch file does not fit in memory, then it comes in parts that do."""
-    monkeypatch.setattr(scratch, "_PART_RECORDS", 4)
-    with scratch.ScratchRecords("Q", None) as records:
+    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 4)
+    with crawl_log.ScratchRecords("Q", None) as records:
         for n in range(3000):
             records.add(f"http://e/{n % 1000}", n)
         parts = [list(part) for part in records.parts()]
