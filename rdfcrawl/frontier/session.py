@@ -48,7 +48,35 @@ from rdfcrawl.stores.crawl_folder import note_run
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class CrawlRun:
+    """The run of a crawl that a worker begins or joins.
+
+    Attributes:
+        number: of finished runs.
+        began_ms: when its first worker began, Unix time in ms.
+        lost_logs: see `connection.lost_logs`.
+        decisions: log of URIs that are not queued; None without one.
+    """
+
+    number: int
+    began_ms: int
+    lost_logs: list[str]
+    decisions: DecisionLog | None
+
+    @classmethod
+    async def begin(cls, frontier: Frontier, options: CrawlOptions) -> Self:
+        """Begin or join the run, and queue the owed URIs of earlier ones."""
+        lost = await lost_logs(frontier, options)
+        await frontier.keep_epochs()
+        number = await frontier.begin_run() if options.run is None else options.run
+        decisions = None
+        if options.decisions.share:
+            decisions = DecisionLog(options.decisions, options.normal_form)
+            frontier.adder.decisions = decisions
+        return cls(number, await begin_run(frontier, number), lost, decisions)
+
+
 class CrawlSession:
     """A worker that has joined its crawl; `join` creates it.
 
@@ -57,7 +85,7 @@ class CrawlSession:
         arguments: of the worker's spider, as stored.
         profiles: arguments of all spiders of the crawl.
         run: number of finished runs.
-        lost_logs: see `lost_logs.lost_logs`.
+        lost_logs: see `CrawlRun`.
         state_store: tables that pages of a source share.
         addresses: addresses of connected hosts.
         keys: politeness keys of hosts.
@@ -68,24 +96,98 @@ class CrawlSession:
         seeds: takes the seeds of the spider.
     """
 
-    options: CrawlOptions
-    arguments: CrawlArguments
-    profiles: SpiderProfiles
-    run: int
-    lost_logs: list[str]
-    state_store: StateStore
-    addresses: HostAddresses
-    keys: HostKeys
-    blocked: BlockedHosts
-    decisions: DecisionLog | None
-    worker: FrontierWorker
-    ingests: ProfileIngests
-    datasets: WholeDatasets
-    links: LinkIntake
-    seeds: SeedIntake
-    _connection: FrontierConnection
-    _clocks: HostClocks
-    _leaving: asyncio.Task[None]
+    def __init__(
+        self,
+        connection: FrontierConnection,
+        profiles: SpiderProfiles,
+        options: CrawlOptions,
+        arguments: CrawlArguments,
+        run: CrawlRun,
+        hooks: WorkerHooks,
+        request_of: Callable[[str], Record] | None,
+        link_policy: EveryLink | None,
+    ) -> None:
+        frontier, retry = connection.frontier, connection.outage
+        self.options, self.arguments, self.profiles = options, arguments, profiles
+        self.run, self.lost_logs = run.number, run.lost_logs
+        self._connection = connection
+        self._clocks = HostClocks(frontier.turns, retry)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.addresses = HostAddresses(frontier.redis, frontier.key("wildcards"))
+        self.state_store = StateStore(frontier.redis, frontier.key, retry)
+        book = AddressBook(frontier, retry, is_allowed=options.guard.allows_address)
+        self.keys, self.blocked = HostKeys(options, book), BlockedHosts()
+        self.decisions = run.decisions
+        self.ingests = self._new_ingests()
+        self.worker = self._new_worker(hooks, run.began_ms)
+        sender = self.worker.links
+        self.datasets = WholeDatasets(
+            self.state_store, self.ingests, sender, self.keys.prime
+        )
+        self.links = LinkIntake(
+            state=frontier.state,
+            ingests=self.ingests,
+            datasets=self.datasets,
+            sender=sender,
+            keys=self.keys,
+            policy=link_policy,
+            decisions=self.decisions,
+        )
+        self.seeds = self._new_seeds(request_of)
+
+    def _new_ingests(self) -> ProfileIngests:
+        options = self.options
+        return ProfileIngests(
+            self.frontier,
+            options,
+            self.profiles,
+            decisions=self.decisions,
+            keys=self.keys.keys,
+            blocked=self.blocked,
+            scores=ScoreBands.open(options.paths.root, options.scores),
+            retry=self._connection.outage,
+        )
+
+    def _new_worker(self, hooks: WorkerHooks, run_began_ms: int) -> FrontierWorker:
+        ingests, paths = self.ingests, self.options.paths
+        return FrontierWorker(
+            self.frontier,
+            self.options.work,
+            hooks,
+            outage=self._connection.outage,
+            intake=IntakeHooks(
+                take_seeds=lambda: self.seeds.take_pushed(),  # noqa: PLW0108  (made later)
+                prepare=ingests.learn_claimed,
+                restore=self._restore,
+                wanted=lambda: ingests.wanted,
+            ),
+            epoch_log=paths.epochs / f"{self.options.worker}.jsonl",
+            run_began_ms=run_began_ms,
+        )
+
+    def _new_seeds(self, request_of: Callable[[str], Record] | None) -> SeedIntake:
+        frontier, options = self.frontier, self.options
+        return SeedIntake(
+            worker=self.worker,
+            ingests=self.ingests,
+            datasets=self.datasets,
+            links=self.links,
+            keys=self.keys,
+            run=self.run,
+            request_of=request_of,
+            start_urls=StartUrls(frontier.redis, options.pushed),
+            pings=WaitingPings(frontier.redis, frontier.scripts, options.crawl_id),
+            sitemap_hosts=SitemapHosts(self.state_store),
+        )
+
+    async def _restore(self) -> None:
+        """Bring a server up to date that has lost its memory."""
+        frontier = self.frontier
+        await frontier.counts()  # checks each partition
+        await self.keys.book.restore()
+        await raise_intset_limit(frontier.redis)
+        await rewrite_torn_logs(frontier.redis)
+        await self.ingests.restore()
 
     @classmethod
     async def join(
@@ -126,120 +228,33 @@ class CrawlSession:
             await frontier.open()
             options = await keep_settings(frontier, options, settings)
             await profiles.enter(member)
-            given = hooks, request_of, link_policy
             arguments = profiles.merged(arguments)
-            return await cls._open(connection, profiles, options, arguments, *given)
+            run = await CrawlRun.begin(frontier, options)
+            session = cls(
+                *(connection, profiles, options, arguments, run),
+                *(hooks, request_of, link_policy),
+            )
+            await session._begin()
+            return session
 
-    @classmethod
-    async def _open(
-        cls,
-        connection: FrontierConnection,
-        profiles: SpiderProfiles,
-        options: CrawlOptions,
-        arguments: CrawlArguments,
-        hooks: WorkerHooks,
-        request_of: Callable[[str], Record] | None,
-        link_policy: EveryLink | None,
-    ) -> Self:
-        frontier, retry = connection.frontier, connection.outage
-        lost = await lost_logs(frontier, options)
-        await frontier.keep_epochs()
-        run = await frontier.begin_run() if options.run is None else options.run
-        book = AddressBook(frontier, retry, is_allowed=options.guard.allows_address)
-        keys, blocked, decisions = HostKeys(options, book), BlockedHosts(), None
-        if options.decisions.share:
-            decisions = DecisionLog(options.decisions, options.normal_form)
-            frontier.adder.decisions = decisions
-        ingests = ProfileIngests(
-            frontier,
-            options,
-            profiles,
-            decisions=decisions,
-            keys=keys.keys,
-            blocked=blocked,
-            scores=ScoreBands.open(options.paths.root, options.scores),
-            retry=retry,
-        )
-
-        async def restore() -> None:
-            await frontier.counts()  # checks each partition
-            await book.restore()
-            await raise_intset_limit(frontier.redis)
-            await rewrite_torn_logs(frontier.redis)
-            await ingests.restore()
-
-        worker = FrontierWorker(
-            frontier,
-            options.work,
-            hooks,
-            outage=retry,
-            intake=IntakeHooks(
-                take_seeds=lambda: seeds.take_pushed(),  # noqa: PLW0108  (made below)
-                prepare=ingests.learn_claimed,
-                restore=restore,
-                wanted=lambda: ingests.wanted,
-            ),
-            epoch_log=options.paths.epochs / f"{options.worker}.jsonl",
-            run_began_ms=await begin_run(frontier, run),
-        )
-        state_store = StateStore(frontier.redis, frontier.key, retry)
-        datasets = WholeDatasets(state_store, ingests, worker.links, keys.prime)
-        links = LinkIntake(
-            state=frontier.state,
-            ingests=ingests,
-            datasets=datasets,
-            sender=worker.links,
-            keys=keys,
-            policy=link_policy,
-            decisions=decisions,
-        )
-        seeds = SeedIntake(
-            worker=worker,
-            ingests=ingests,
-            datasets=datasets,
-            links=links,
-            keys=keys,
-            run=run,
-            request_of=request_of,
-            start_urls=StartUrls(frontier.redis, options.pushed),
-            pings=WaitingPings(frontier.redis, frontier.scripts, options.crawl_id),
-            sitemap_hosts=SitemapHosts(state_store),
-        )
-        leave_list = LeaveList(frontier, blocked, options.leave_hosts)
-        await ingests.learn_scopes()
-        await datasets.learn()
-        connection.opened()
-        await profiles.take_up()
-        if arguments.retry:
-            n = await retry.persistent("retry", frontier.retry, arguments.retry)
-            if "unlikely" in arguments.retry:
+    async def _begin(self) -> None:
+        """Learn the state of the crawl, queue what is to be retried, and begin work."""
+        frontier, retry = self.frontier, self._connection.outage
+        leave_list = LeaveList(frontier, self.blocked, self.options.leave_hosts)
+        await self.ingests.learn_scopes()
+        await self.datasets.learn()
+        self._connection.opened()
+        await self.profiles.take_up()
+        if wanted := self.arguments.retry:
+            n = await retry.persistent("retry", frontier.retry, wanted)
+            if "unlikely" in wanted:
                 await retry.persistent("retry", frontier.forms.forget_shown)
             logger.info("queued %s again that had been given up", counted(n, "URI"))
         await retry.persistent("hosts to leave", leave_list.begin)
-        ingests.renew_filters()
-        blocked.changed.append(ingests.renew_filters)
-        leaving = asyncio.create_task(leave_list.run())
-        await worker.open()
-        return cls(
-            options=options,
-            arguments=arguments,
-            profiles=profiles,
-            run=run,
-            lost_logs=lost,
-            state_store=state_store,
-            addresses=HostAddresses(frontier.redis, frontier.key("wildcards")),
-            keys=keys,
-            blocked=blocked,
-            decisions=decisions,
-            worker=worker,
-            ingests=ingests,
-            datasets=datasets,
-            links=links,
-            seeds=seeds,
-            _connection=connection,
-            _clocks=HostClocks(frontier.turns, retry),
-            _leaving=leaving,
-        )
+        self.ingests.renew_filters()
+        self.blocked.changed.append(self.ingests.renew_filters)
+        self._tasks.append(asyncio.create_task(leave_list.run()))
+        await self.worker.open()
 
     @property
     def frontier(self) -> Frontier:
@@ -253,7 +268,8 @@ class CrawlSession:
 
     async def close(self, *, forget: bool = False) -> None:
         """Disconnect after the worker; `forget` clears a crawl that is over."""
-        self._leaving.cancel()
+        for task in self._tasks:
+            task.cancel()
         await self.addresses.close()
         await self._clocks.close()
         await self.keys.book.close()
