@@ -131,21 +131,6 @@ class FetchServices:
         fetch, spool = self._options, self._spool
         is_recorded = self._archive is not None
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
-        web: HttpExchange | ScrapyExchange
-        if fetch.with_scrapy:
-            from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
-
-            web = ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
-        else:
-            web = HttpExchange(
-                fetch,
-                spool,
-                gate=gate,
-                known=known,
-                clock=clock,
-                is_recorded=is_recorded,
-            )
-            web.open()
         fetchers = None
         if setup.fetchers:
             from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
@@ -166,9 +151,29 @@ class FetchServices:
                 crawler, spool, fetch, known, is_recorded=is_recorded
             )
 
+        web = self._open_web(crawler, gate, known, clock)
         return SchemeExchange(
             web, RareExchange(ftp), RareExchange(requests), fetchers, setup.fetchers
         )
+
+    def _open_web(
+        self,
+        crawler: Crawler,
+        gate: ConnectionGate,
+        known: KnownNames,
+        clock: ClockCheck,
+    ) -> HttpExchange | ScrapyExchange:
+        fetch, spool = self._options, self._spool
+        is_recorded = self._archive is not None
+        if fetch.with_scrapy:
+            from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
+
+            return ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
+        web = HttpExchange(
+            fetch, spool, gate=gate, known=known, clock=clock, is_recorded=is_recorded
+        )
+        web.open()
+        return web
 
     def _exchange(self, session: CrawlSession) -> HttpClient:
         """Return the client of all schemes, wrapped by the layers common to them."""

@@ -107,9 +107,8 @@ class FrontierConnection:
         )
         redis = async_client(settings, url, hooks=hooks)
         is_joining = options.run is not None
-        redis.set_retry(
-            _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
-        )
+        tries = _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
+        redis.set_retry(tries)
         try:
             facts = await _facts_of_new(
                 redis, url, is_joining=is_joining, may_load=may_load
@@ -119,12 +118,8 @@ class FrontierConnection:
             if server:
                 server.close()
             raise
-        logger.info(
-            "crawl %s, worker %s, frontier in %s",
-            options.crawl_id,
-            options.worker,
-            where,
-        )
+        named = options.crawl_id, options.worker, where
+        logger.info("crawl %s, worker %s, frontier in %s", *named)
         frontier = Frontier(
             redis,
             LuaScripts(redis, version=facts.version),

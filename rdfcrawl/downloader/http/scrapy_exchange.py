@@ -180,15 +180,7 @@ class ScrapyExchange(WatchedExchange):
             detail = one_line(repr(exc))
             response.fault = Fault(Reason.INTERNAL, detail, part="downloader")
         except Exception as exc:  # the edge: handlers may raise anything
-            meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
-            reason, response.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
-            if reason is Reason.DNS:
-                # Twisted does not report the reason. A name found now was temporarily
-                # unavailable.
-                found = await asyncio.to_thread(look_up, host_of(url))
-                reason = found or Reason.DNS_UNANSWERED
-            response.errno = errno_of(exc)
-            response.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
+            await _note_failure(exc, url, response)
         else:
             if received.ip_address is not None:
                 self._known.add(host_of(url), str(received.ip_address))
@@ -326,3 +318,15 @@ def _head(lines: list[bytes], headers: Headers) -> bytes:
     for name, values in headers.items():
         lines += (name + b": " + value for value in values)
     return b"\r\n".join([*lines, b"", b""])
+
+
+async def _note_failure(exc: Exception, url: str, response: HttpResponse) -> None:
+    meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
+    reason, response.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
+    if reason is Reason.DNS:
+        # Twisted does not report the reason. A name found now was temporarily
+        # unavailable.
+        found = await asyncio.to_thread(look_up, host_of(url))
+        reason = found or Reason.DNS_UNANSWERED
+    response.errno = errno_of(exc)
+    response.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])

@@ -184,8 +184,8 @@ class WebArchive:
         else:
             body = _Body(exchange.body, 0, None, begin)
             is_complete = exchange.is_complete
-        shared = _shared_fields(exchange)
-        fields = [*shared, ("WARC-Payload-Digest", digest_field(body.payload_digest))]
+        digest = digest_field(body.payload_digest)
+        fields = [*_shared_fields(exchange), ("WARC-Payload-Digest", digest)]
         response = WarcRecord(
             type="response",
             record_id=new_record_id(),
@@ -196,30 +196,45 @@ class WebArchive:
             n_body=body.n_bytes,
             block_digest=body.block_digest,
         )
-        is_gone = head.status in _GONE and not exchange.keeps_copy
         if head.status in _GONE and exchange.keeps_copy:
             response.fields.append(COPY_KEPT)
-        # An error with the same body is no other capture of the document.
-        is_good = 200 <= head.status < 300 or head.status == 304
-        kept_as = exchange.url if is_good else f"{head.status} {exchange.url}"
-        found = self._index.find(kept_as)
         if not is_complete:
             response.fields.append(("WARC-Truncated", exchange.truncation))
             self._count(f"warc/truncated/{exchange.truncation}", 1)
-        elif head.status == 304:
+        self._write_captured(
+            exchange, response, body, head.status, is_complete=is_complete
+        )
+
+    def _write_captured(
+        self,
+        exchange: ArchivedExchange,
+        response: WarcRecord,
+        body: _Body,
+        status: int,
+        *,
+        is_complete: bool,
+    ) -> None:
+        """Write an exchange, as a revisit of the last capture if it is one."""
+        # An error with the same body is no other capture of the document.
+        is_good = 200 <= status < 300 or status == 304
+        kept_as = exchange.url if is_good else f"{status} {exchange.url}"
+        found = self._index.find(kept_as)
+        if is_complete and status == 304:
             _make_revisit(response, NOT_MODIFIED, exchange.url, found)
         elif (
-            body.n_bytes
+            is_complete
+            and body.n_bytes
             and found
             and found.digest == body.payload_digest
             and not (is_good and self._was_gone_since(exchange.url, found))
         ):
             _make_revisit(response, SAME_PAYLOAD, exchange.url, found)
+        shared = _shared_fields(exchange)
         self._write([response, *self._about(exchange, response, shared)])
         if response.type == "response" and is_complete and body.n_bytes:
             last = LastCapture(body.payload_digest, exchange.at_ms, response.record_id)
             self._index.note(kept_as, last)
-        if is_gone:
+        if status in _GONE and not exchange.keeps_copy:
             last = LastCapture(b"", exchange.at_ms, response.record_id)
             self._index.note(f"gone {exchange.url}", last)
 

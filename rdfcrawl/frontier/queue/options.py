@@ -431,17 +431,8 @@ class CrawlOptions(OptionsTable):
         read = cls.read(settings, worker=worker, **given)
         named = named_redis(settings)  # checks `REDIS_PARAMS`, too
         redis_url = str(FrontierRedis.from_settings(settings)) or named
-        of_ip = read["keys"].grouping is HostGrouping.IP
-        if read["address_delay_secs"] and of_ip:
-            raise ConfigError(
-                "ADDRESS_DELAY: with POLITENESS_KEY=ip, DOWNLOAD_DELAY is that of"
-                " addresses"
-            )
-        if quota and of_ip:
-            raise ConfigError(
-                "argument schedule=domain: POLITENESS_KEY must be host or domain, as an"
-                " address may have hosts of many domains"
-            )
+        if read["keys"].grouping is HostGrouping.IP:
+            _check_queues_of_addresses(read["address_delay_secs"], quota)
         epochs = EpochOptions.from_settings(settings, quota=quota)
         read |= {
             "crawl_id": crawl_id,
@@ -510,3 +501,15 @@ def _check_crawl_id(crawl_id: str) -> None:
 def _host_name() -> str:
     name = socket.gethostname().partition(".")[0]
     return re.sub(r"[^A-Za-z0-9]+", "-", name)[:40].strip("-") or "host"
+
+
+def _check_queues_of_addresses(delay_secs: float, quota: int) -> None:
+    if delay_secs:
+        raise ConfigError(
+            "ADDRESS_DELAY: with POLITENESS_KEY=ip, DOWNLOAD_DELAY is that of addresses"
+        )
+    if quota:
+        raise ConfigError(
+            "argument schedule=domain: POLITENESS_KEY must be host or domain, as an"
+            " address may have hosts of many domains"
+        )

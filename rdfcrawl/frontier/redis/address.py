@@ -101,31 +101,37 @@ def parse_address(url: str) -> RedisAddress:
         if scheme != "unix":
             _check_server(url, rest)
         return RedisAddress(kind="server", url=url)
-    before, question, query = rest.partition("?")
+    before, _, query = rest.partition("?")
     login, at, place = before.rpartition("@")
     hosts, _, path = place.partition("/")
-    kind: Literal["cluster", "sentinel"]
-    kind = "cluster" if scheme.endswith("+cluster") else "sentinel"
-    nodes = tuple(_nodes_of(hosts, url, _PORTS[kind]))
-    if kind == "cluster":
-        if path not in {"", "0"}:
-            raise ConfigError(
-                f"REDIS_URL={describe(url)}: a cluster has the database 0 alone"
-            )
-        first = f"{plain}://{login}{at}{_text(nodes[0])}{question}{query}"
-        return RedisAddress(kind=kind, url=first, nodes=nodes)
+    begin = f"{plain}://{login}{at}"
+    if scheme.endswith("+sentinel"):
+        return _of_sentinels(url, begin, hosts, path, query)
+    nodes = tuple(_nodes_of(hosts, url, _PORTS["cluster"]))
+    if path not in {"", "0"}:
+        raise ConfigError(
+            f"REDIS_URL={describe(url)}: a cluster has the database 0 alone"
+        )
+    first = f"{begin}{_text(nodes[0])}{query and '?' + query}"
+    return RedisAddress(kind="cluster", url=first, nodes=nodes)
+
+
+def _of_sentinels(
+    url: str, begin: str, hosts: str, path: str, query: str
+) -> RedisAddress:
+    nodes = tuple(_nodes_of(hosts, url, _PORTS["sentinel"]))
     service, _, database = path.partition("/")
     if not service:
+        plain = begin.partition(":")[0]
         raise ConfigError(
             f"REDIS_URL={describe(url)}: must name the primary behind its Sentinels,"
             f" as in {plain}+sentinel://host:26379/mymaster"
         )
     pairs = parse_qsl(query, keep_blank_values=True)
     kept = urlencode([pair for pair in pairs if pair[0] not in _SENTINEL_PARAMETERS])
-    first = f"{plain}://{login}{at}{_text(nodes[0])}/{database}{kept and '?' + kept}"
     return RedisAddress(
-        kind=kind,
-        url=first,
+        kind="sentinel",
+        url=f"{begin}{_text(nodes[0])}/{database}{kept and '?' + kept}",
         nodes=nodes,
         service=unquote(service),
         login=tuple(

@@ -129,16 +129,15 @@ async def inspect(
             if not found:
                 every.update(_FOLLOW_ALL.scan(chunk))
 
-        outcome = None
-        if document.response.n_bytes <= request.fetch.spool_bytes:
-            outcome = _read_here(source, job, keep)
+        is_small = document.response.n_bytes <= request.fetch.spool_bytes
+        outcome = _read_here(source, job, keep) if is_small else None
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, request, web)
         found |= follow.choose(outcome.links)
         n_hyperlinks, why_empty = _page_facts(request, document, outcome)
-    policy = request.reservation_policy
+    policy, reserved = request.reservation_policy, outcome.reservations
     wants_nofollow = Relation.NOFOLLOW in follow.relations
-    if outcome.reservations.forbids_following(policy, wants_nofollow=wants_nofollow):
+    if reserved.forbids_following(policy, wants_nofollow=wants_nofollow):
         found.clear()
     own_urls = {job.url, job.page_url}
     followed = _requestable(found, document.record.url) - own_urls
@@ -147,7 +146,7 @@ async def inspect(
         document=document,
         outcome=outcome,
         followed=followed,
-        withheld=outcome.reservations.withholds(policy),
+        withheld=reserved.withholds(policy),
         n_hyperlinks=n_hyperlinks,
         n_unfollowed=0 if followed else len(others),
         why_empty=why_empty,
