@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -14,7 +14,7 @@ from scrapy import Spider
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.records import Document, Record, Urgency
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.spiders.commands import (
     exits_on_config_error,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
-    from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.frontier.request_turns import SoloTurns
@@ -195,11 +194,15 @@ class RdfSpider(Spider):
     @classmethod
     def accepts(cls) -> ArgumentSet:
         """Return the arguments that the class takes."""
-        from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
+        from rdfcrawl.frontier.arguments.crawl import (
+            ArgumentSet,
+            CrawlArguments,
+            own_parameters,
+        )
 
         takes = {name for base in cls.__mro__ for name in vars(base).get("takes", ())}
         values = cls.arguments_class or CrawlArguments
-        return ArgumentSet(tuple(sorted(takes)), values, _own_parameters(cls))
+        return ArgumentSet(tuple(sorted(takes)), values, own_parameters(cls))
 
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
@@ -264,24 +267,16 @@ class RdfSpider(Spider):
         for group in in_batches(typed, SEEDS_AT_ONCE):
             urls = (seed.url for seed in group if seed.kind is None)
             await session.seeds.add_seeds(urls)
-            await self._add_sources(group, Urgency.SOON)
+            await self.harvesters.queue(group, Urgency.SOON)
         start_urls = iter_start_urls(self.start_urls, schemes)
         await session.seeds.add_seeds(seeds.allowed(start_urls))
-        for group in in_batches(seeds.allowed(self._named(schemes)), SEEDS_AT_ONCE):
-            await self._add_sources(group)
+        sources = seeds.allowed(given.iter_sources(schemes))
+        for group in in_batches(sources, SEEDS_AT_ONCE):
+            await self.harvesters.queue(group)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.seeds.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
-
-    def _named(self, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
-        """Yield the sources that arguments name."""
-        from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.seeds import Seed, iter_seeds
-
-        for name, kind in NAMED.items():
-            for each in iter_seeds(getattr(self.arguments, name), schemes):
-                yield Seed(each, kind) if isinstance(each, str) else each
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
@@ -291,27 +286,10 @@ class RdfSpider(Spider):
         if not (budget.of_host or budget.of_domain):
             return
         typed = iter_typed_seeds(self.arguments.seeds, schemes)
-        every = chain(typed, self._named(schemes))
+        every = chain(typed, self.arguments.iter_sources(schemes))
         seeds = SeedFilter(self.options.fetch.guard).allowed(every)
         for group in in_batches(seeds, SEEDS_AT_ONCE):
-            sitemaps = (each.url for each in group if each.kind is Kind.SITEMAP)
-            roots = [self.harvesters.root(Kind.SITEMAP, url) for url in sitemaps]
-            await self.harvesters.expect_named(roots)
-
-    async def _add_sources(
-        self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY
-    ) -> None:
-        sources = [
-            FollowUp(
-                self.harvesters.root(seed.kind, seed.url),
-                is_part_of_source=True,
-                urgency=urgency,
-            )
-            for seed in seeds
-            if seed.kind is not None
-        ]
-        if sources:
-            await self.joined().seeds.add_sources(sources)
+            await self.harvesters.expect_named(group)
 
     async def add_source(self, name: str, url: str) -> None:
         """Queue a source that begins at a URL; call it in `start`.
@@ -320,8 +298,9 @@ class RdfSpider(Spider):
             name: of its harvester in `HARVESTERS`.
             url: of the first request.
         """
-        root = self.harvesters.root(name, url)
-        await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
+        from rdfcrawl.frontier.arguments.seeds import Seed
+
+        await self.harvesters.queue([Seed(url, name)])
 
     @property
     def crawl_options(self) -> CrawlOptions:
@@ -515,19 +494,3 @@ class RdfSpider(Spider):
         wants = Relation.NOFOLLOW in follow.relations
         is_forbidden = reservations.forbids_following(policy, wants_nofollow=wants)
         document.is_nofollow = is_forbidden
-
-
-def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
-    """Return the keyword arguments that the `__init__` of subclasses name."""
-    from inspect import Parameter, signature
-
-    named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-    ours = {"self", "name", "arguments", "options"}
-    return frozenset(
-        each.name
-        for base in cls.__mro__
-        if "__init__" in vars(base)
-        and not base.__module__.startswith(("builtins", "scrapy."))
-        for each in signature(vars(base)["__init__"]).parameters.values()
-        if each.kind in named and each.name not in ours
-    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
+from inspect import Parameter, signature
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, cast, get_args, get_type_hints
@@ -44,7 +45,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_words,
     text_of,
 )
-from rdfcrawl.frontier.arguments.seeds import iter_seeds
+from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed, iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery
 from rdfcrawl.uri import BadUri
@@ -290,6 +291,12 @@ class CrawlArguments:
         except ValueError as error:  # of `__post_init__`
             raise ConfigError(f"arguments of {cls.__name__}: {error}") from error
 
+    def iter_sources(self, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
+        """Yield the sources that arguments name, and faults of files of them."""
+        for name, kind in NAMED.items():
+            for each in iter_seeds(getattr(self, name), schemes):
+                yield Seed(each, kind) if isinstance(each, str) else each
+
     @classmethod
     def own(cls) -> dict[str, Callable[[str], Any]]:
         """Return the parser of each argument that a subclass adds."""
@@ -334,6 +341,20 @@ class ArgumentSet:
         """Read the arguments of a spider; see `CrawlArguments.parse`."""
         ours = {n: value for n, value in arguments.items() if n not in self.passed}
         return self.class_.parse(ours, self.takes)
+
+
+def own_parameters(spider: type) -> frozenset[str]:
+    """Return the keyword arguments that the `__init__` of a class of spiders names."""
+    named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    ours = {"self", "name", "arguments", "options"}
+    return frozenset(
+        each.name
+        for base in spider.__mro__
+        if "__init__" in vars(base)
+        and not base.__module__.startswith(("builtins", "scrapy."))
+        for each in signature(vars(base)["__init__"]).parameters.values()
+        if each.kind in named and each.name not in ours
+    )
 
 
 def arguments_of(takes: Collection[str]) -> list[str]:

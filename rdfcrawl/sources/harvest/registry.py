@@ -9,9 +9,10 @@ from typing import Final, cast
 
 from scrapy.utils.misc import load_object
 
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import CustomTask
 from rdfcrawl.downloader.client import HttpRequest
+from rdfcrawl.frontier.arguments.seeds import Seed
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
 
@@ -63,11 +64,29 @@ class HarvesterRegistry:
             return Record(url, kind)
         return self._of(kind.name.lower()).root(url, is_named=is_named)
 
-    async def expect_named(self, records: Iterable[Record]) -> None:
-        """Note records of sources before the first of them is queued."""
+    async def queue(
+        self, seeds: Iterable[Seed], urgency: Urgency = Urgency.ORDINARY
+    ) -> None:
+        """Queue the sources among seeds; the operator has named them."""
+        sources = [
+            FollowUp(
+                self.root(seed.kind, seed.url), is_part_of_source=True, urgency=urgency
+            )
+            for seed in seeds
+            if seed.kind is not None
+        ]
+        if sources:
+            await self.context.session.seeds.add_sources(sources)
+
+    async def expect_named(self, seeds: Iterable[Seed]) -> None:
+        """Note the sitemaps among seeds before the first of them is queued."""
         from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 
-        sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
+        sitemaps = [
+            self.root(Kind.SITEMAP, seed.url)
+            for seed in seeds
+            if seed.kind is Kind.SITEMAP
+        ]
         await BudgetedPages(self.context).expect_named(sitemaps)
 
     async def request_for(self, record: Record) -> HttpRequest | None:
