@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.namespaces import OWL, RDF, RDFS, XSD
 
 MAX_LINKS: Final = 1200  # to draw
@@ -397,8 +398,7 @@ def _named(
     if len(linked) > _FEW:
         return execute(f"{_NAMES} ORDER BY domain")
     found: list[tuple[str, int]] = []
-    for start in range(0, len(linked), _BATCH_SIZE):
-        some = linked[start : start + _BATCH_SIZE]
+    for some in in_batches(linked, _BATCH_SIZE):
         marks = ", ".join("?" * len(some))
         found += execute(_NAMES_OF_SOME.format(marks), some)
     return sorted(found)

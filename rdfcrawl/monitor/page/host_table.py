@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
@@ -242,13 +243,12 @@ class HostTable:
         Args:
             rows: name, key, and the sums as in the table.
         """
-        keys = list(dict.fromkeys(row[1] for row in rows))
+        keys = dict.fromkeys(row[1] for row in rows)
         with self._lock, self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO figure VALUES (?, ?, ?, ?, ?, ?, ?)", rows
             )
-            for start in range(0, len(keys), _BATCH_SIZE):
-                some = keys[start : start + _BATCH_SIZE]
+            for some in in_batches(keys, _BATCH_SIZE):
                 marks = ", ".join("?" * len(some))
                 self._connection.execute(_SUM.format(self._by, marks), some)
 
@@ -420,8 +420,7 @@ class HostSweep:
         while (places := await self._step(lambda _: anext(pages, _LAST))) != _LAST:
             if places is None:
                 return
-            for start in range(0, len(places), _STEP):
-                some = places[start : start + _STEP]
+            for some in in_batches(places, _STEP):
                 if not await self._read_some(some, least):
                     return
         self.n_swept = await asyncio.to_thread(self.table.end_sweep, self._sweep)

@@ -17,6 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
@@ -326,16 +327,16 @@ class SharingWriter:
         added: Iterable[str],
     ) -> None:
         """Note a version and its graphs before any graph is changed."""
-        lines = [writes(name, graph) for graph in sorted(added)]
-        for first in range(0, len(lines), _BATCH_LINES):
-            self._store.update(change([], lines[first : first + _BATCH_LINES]))
+        lines = (writes(name, graph) for graph in sorted(added))
+        for some in in_batches(lines, _BATCH_LINES):
+            self._store.update(change([], some))
         old = [each.lines_for(name) for each in record.versions]
         self._store.update(change(old, [version.begun.lines_for(name)]))
 
     def _settle(self, name: str, version: StoredVersion, removed: set[str]) -> None:
-        lines = [writes(name, graph) for graph in sorted(removed)]
-        for first in range(0, len(lines), _BATCH_LINES):
-            self._store.update(change(lines[first : first + _BATCH_LINES], []))
+        lines = (writes(name, graph) for graph in sorted(removed))
+        for some in in_batches(lines, _BATCH_LINES):
+            self._store.update(change(some, []))
         begun, final = version.begun.lines_for(name), version.lines_for(name)
         self._store.update(change([begun], [final]))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
@@ -187,8 +188,7 @@ class SparqlFollower(Follower):
             new = StoredVersion.of(document, self._log, old.n_graphs)
             pairs.append((old.lines_for(document.graph), new.lines_for(document.graph)))
         n_most = min(1000, self._options.batch_lines // 4 or 1)
-        for first in range(0, len(pairs), n_most):
-            some = pairs[first : first + n_most]
+        for some in in_batches(pairs, n_most):
             self._store.update(change((x for x, _ in some), (x for _, x in some)))
 
     def _not_plain(
