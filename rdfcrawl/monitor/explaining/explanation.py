@@ -217,7 +217,6 @@ def explain_by_logs(
         own = [x for x in fetches if search.matches(x.uri.encode())]
         normal = options.normal_form.normalize(url)
         spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
-        rules = [*judge_by_settings(url, options), *answer.rules]
         parent = _parent(answer.status, own or fetches, decisions, linked.links)
         return UriExplanation(
             given=hide_logins(text),
@@ -238,7 +237,7 @@ def explain_by_logs(
             n_versions=n_versions,
             copies=copies,
             n_copies=n_copies,
-            rules=tuple(rules),
+            rules=(*judge_by_settings(url, options), *answer.rules),
             is_logged=is_sampled(fingerprint(normal), options.decisions.share),
             damages=tuple(map(str, search.damages)),
         )
