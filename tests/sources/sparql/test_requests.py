@@ -110,6 +110,11 @@ CASES = {
     "hubs of graphs": (HUBS_OF_GRAPHS, EndpointLimits(cap=200)),
     "cap of few rows": (FEW_RESOURCES, EndpointLimits(cap=20)),
     "small graphs, nothing sorted": (FEW_GRAPHS, EndpointLimits(cap=100, sorted=1)),
+    "nothing sorted, few rows": (FEW_RESOURCES, EndpointLimits(cap=20, sorted=1)),
+    "nothing sorted, few rows, large graph": (
+        RESOURCES,
+        EndpointLimits(cap=20, sorted=1),
+    ),
     "nothing sorted, every 5th": (
         RESOURCES,
         EndpointLimits(cap=50, every=5, sorted=1),
@@ -136,6 +141,22 @@ def test_scans_that_time_out_leave_offsets() -> None:
     found = harvest_all(EndpointPlan("http://e.org/sparql"), endpoint, max_requests=500)
     assert canonical(found.document) == canonical("".join(RESOURCES).encode())
     assert endpoint.n_queries <= 1.5 * ideal_requests(RESOURCES, limits)
+
+
+def test_many_rows_with_one_hash_are_read() -> None:
+    """If more rows have one hash than fit into a response, then all of them are read.
+
+    Without an order, nothing shows that they are all.
+    """
+    limits = EndpointLimits(cap=20, sorted=1)
+    lines = described(80, n_blank=40)  # of one class
+    endpoint = CostlyEndpoint(lines, limits)
+    found = harvest_all(EndpointPlan("http://e.org/sparql"), endpoint, max_requests=500)
+    assert canonical(found.document) == canonical("".join(lines).encode())
+    assert [x.detail for x in found.faults] == [
+        "40 of 40 rows of offset: <http://e.org/g>"
+    ]
+    assert endpoint.n_queries <= 2.1 * ideal_requests(lines, limits)
 
 
 def test_sizes_recover() -> None:
