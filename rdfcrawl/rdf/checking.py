@@ -39,11 +39,13 @@ _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is ski
 # RFC 3987 section 2.2 in valid UTF-8: `ucschar` from U+00C0 to
 # U+D7FF are plain bytes here, those from U+00A0 take two (U+0080 to U+009F are none).
 _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
-_MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
+_MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")++"
+# Few IRIs have a part `_MORE`, so it is tried last.
 _IRI: Final = (
-    rb"<(?>https?://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
-    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//)))%s%s(?:#%s%s)?+>"
-    % (_CHARS, _MORE, _CHARS, _MORE)
+    rb"<(?>http(?:s|)://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//)))"
+    rb"%s(?:>|#%s(?:>|%s>)|%s(?:>|#%s(?:%s)?+>))"
+    % (_CHARS, _CHARS, _MORE, _MORE, _CHARS, _MORE)
 )
 _BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
 _RESOURCE: Final = rb"(?:" + _IRI + rb"|" + _BLANK + rb")"

@@ -85,11 +85,13 @@ class BlankNodes(dict[bytes, bytes]):
         """Return lines of canonical N-Quads with every blank node relabelled."""
         if has_triple_terms(lines):
             return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
-        parts = _LABEL.split(b"\n" + lines)
+        if lines.startswith(b"_:"):
+            return self.relabel(b"\n" + lines)[1:]
+        parts = _LABEL.split(lines)
         if len(parts) == 1:
             return lines
         parts[1::2] = map(self.__getitem__, parts[1::2])
-        return b"".join(parts)[1:]
+        return b"".join(parts)
 
 
 QuadLines = NewType("QuadLines", bytes)

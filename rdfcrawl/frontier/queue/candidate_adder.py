@@ -10,7 +10,7 @@ offered again, each URI goes the same way and is counted once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -425,10 +425,7 @@ class DecisionLog:
             parent: URL of the document; empty for seeds.
             mark: fingerprint if there is one URL and it is known.
         """
-        n_left = min(
-            self._n_left, self._options.of_document - self._n_of.get(parent, 0)
-        )
-        found: list[str] = []
+        n_left, found = self._room_of(parent), list[str]()
         n_over, share = 0, self._options.share
         for url in urls:
             if url == parent:  # the document itself was fetched
@@ -447,6 +444,18 @@ class DecisionLog:
         if found:
             self._keep(parent, found)
             self.counts[f"decision/{why}"] += len(found)
+
+    def note_links(self, why: Decision, links: Collection[bytes], parent: str) -> None:
+        """Note the reason why distinct links, in UTF-8, are not queued; see `note`."""
+        if self._options.share < 1 or self._room_of(parent) > 0:
+            self.note(why, (x.decode(errors="replace") for x in links), parent)
+        elif n_over := len(links) - (parent.encode(errors="replace") in links):
+            self.counts["decision/not_logged"] += n_over
+
+    def _room_of(self, parent: str) -> int:
+        """Return how many more decisions about links of a document are logged."""
+        of_document = self._options.of_document - self._n_of.get(parent, 0)
+        return min(self._n_left, of_document)
 
     def _mark(self, url: str) -> int:
         try:

@@ -286,10 +286,9 @@ class LinkIngest:
         if self.decisions is not None and why is not None:
             self.decisions.note(why, [url], parent)
 
-    def _note_all(self, why: Decision, links: Iterable[bytes], parent: str) -> None:
+    def _note_all(self, why: Decision, links: Collection[bytes], parent: str) -> None:
         if self.decisions is not None:
-            urls = (link.decode(errors="replace") for link in links)
-            self.decisions.note(why, urls, parent)
+            self.decisions.note_links(why, links, parent)
 
     def _reject(self, link: bytes, target: str, page: str) -> None:
         """Count an unwanted link; remember its host if that is the reason."""

@@ -271,7 +271,9 @@ class LinkPolicy:
             iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
             joined, are_web = b"\n".join(iris), False
         if b"#" in joined:
-            iris = {iri.partition(b"#")[0] for iri in iris}
+            with_fragment = {iri for iri in iris if b"#" in iri}
+            iris -= with_fragment
+            iris.update([iri.partition(b"#")[0] for iri in with_fragment])
         if are_web:
             return iris
         is_crawled = self._is_crawled
