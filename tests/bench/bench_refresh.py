@@ -13,9 +13,9 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, log
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,9 @@ from rdfcrawl.analysis.refresh.policy import (
     STORMCRAWLER,
     AdaptiveInterval,
     FixedInterval,
+    most_urgent,
 )
+from rdfcrawl.analysis.refresh.posterior import RATES, SiteModel, fetch_worth
 from rdfcrawl.analysis.refresh.stale import StaleProbability
 from rdfcrawl.analysis.refresh.trust import judge_site
 from tests.bench.figures import Figure, judge
@@ -41,7 +43,8 @@ from tests.support.changing_pages import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.refresh.policy import RefreshPolicy
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
+    from rdfcrawl.analysis.refresh.policy import RefreshEpoch, RefreshPolicy
 
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "refresh.md"
 N_PAGES, N_DAYS, WARM_UP = 300, 60, 30
@@ -180,6 +183,50 @@ def compare_later() -> tuple[str, list[Figure]]:
     return _table(["web", "budget", *periods], rows), []
 
 
+@dataclass(frozen=True)
+class GivenDistribution:
+    """`posterior` for a site whose distribution of rates is known, not learned.
+
+    Which page has which rate is learned from its fetches alone.
+    """
+
+    prior: Sequence[float]
+
+    @classmethod
+    def of(cls, rates: Sequence[float]) -> GivenDistribution:
+        """Return the policy for pages with these rates, in changes a day."""
+        grid = [each * DAY_MS for each in RATES]
+        nearest = [min(grid, key=lambda x: abs(log(x / max(y, 1e-9)))) for y in rates]
+        found = Counter(nearest)
+        return cls([found[each] / len(rates) for each in grid])
+
+    def choose(
+        self, open_pages: Callable[[], Iterable[UriFacts]], epoch: RefreshEpoch
+    ) -> list[str]:
+        """Return the pages whose fetch is worth most."""
+        model = SiteModel(judge_site(open_pages(), epoch.now_ms), self.prior)
+        worths = (
+            (fetch_worth(each, model, epoch.now_ms), each.url) for each in open_pages()
+        )
+        return most_urgent(worths, epoch.n_fetches)
+
+
+def compare_limits() -> tuple[str, list[Figure]]:
+    """Return a table of the share of the optimum without errors in the distribution.
+
+    The rate of each page is learned from its fetches in both columns.
+    """
+    rows = []
+    for name, share in LATER:
+        web = webs()[name]
+        best = optimal_freshness(web.rates, round(N_PAGES * share))
+        policies = StaleProbability(), GivenDistribution.of(web.rates)
+        found = [web.run(each, share).freshness / best for each in policies]
+        rows.append([name, f"{share:.2f}", *(f"{each:.3f}" for each in found)])
+        print(*rows[-1], flush=True)
+    return _table(["web", "budget", "`posterior`", "known distribution"], rows), []
+
+
 def settled(rates: list[float], kind: Honesty, budget: int) -> RefreshResult:
     """Refresh a site with a sitemap; the first days do not count."""
     site = ChangingSite(rates, kind)
@@ -267,6 +314,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     tables: dict[str, Callable[[], tuple[str, list[Figure]]]] = {
         "policies": compare,
         "later": compare_later,
+        "limits": compare_limits,
         "sitemaps": compare_sitemaps,
         "shares": compare_shares,
     }
