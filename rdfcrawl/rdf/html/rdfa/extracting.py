@@ -25,13 +25,14 @@ _MIN_CHARS: Final = 16 * 2**20
 _GROWTH: Final = 50
 # In a process without bounds, each page gets this much, which takes less than 0.3 s.
 _MAX_INLINE_CHARS: Final = 2 * 2**20
+_GATHERED: Final = 64  # lines yielded together
 _MAX_BASE_CHARS: Final = 4096  # same as in `ParsedPage.base`
 
 
 def extract_rdfa(
     page: ParsedPage, log: FaultLog, *, version: str = "", is_bounded: bool = True
 ) -> Iterator[str]:
-    """Yield the statements of a page's RDFa as lines of N-Quads.
+    """Yield the statements of a page's RDFa as N-Quads, several lines at a time.
 
     A page that claims to be XML is read as XML if well-formed, else as HTML5
     (`REPAIRED` if served as XML); names of HTML count in any case. Nothing is fetched:
@@ -69,13 +70,14 @@ def extract_rdfa(
         _process(page, host, read, processor)
     except OutputOverflow:
         overflows.append("RDFa that repeats itself")
-    found: Iterable[Triple] = processor.statements
+    found = processor.statements
     if processor.has_patterns:
         found = _copied(found, budget, overflows)
     if overflows and not is_bounded:
         raise NeedsSandbox(overflows[0])
-    for subject, predicate, obj in found:
-        yield f"{subject} {predicate} {obj} .\n"
+    for first in range(0, len(found), _GATHERED):
+        some = found[first : first + _GATHERED]
+        yield "".join([f"{subject} {term} {obj} .\n" for subject, term, obj in some])
     for each in overflows:
         log.note(Reason.TOO_LARGE, each)
 
@@ -154,7 +156,10 @@ class _MarkedWalk:
         if key in self._depths:
             return
         processor = self._processor
-        depth = self._go_to(node)
+        above = node.parent
+        depth = self._n_open
+        if above is None or self._depths.get(above.mem_id) != depth:
+            depth = self._go_to(above)
         attributes = node.attributes
         if processor.state(node, attributes):
             self._depths[key] = depth
@@ -170,16 +175,15 @@ class _MarkedWalk:
                 self.visit(inner)
             self._is_waiting = False
 
-    def _go_to(self, node: LexborNode) -> int:
+    def _go_to(self, parent: LexborNode | None) -> int:
         """Go to the parent of a node; return how many elements are open.
 
-        Of the ancestors, only the root and the relevant ones go to the processor.
+        Of it and its ancestors, only the root and the relevant ones go to the
+        processor.
         """
         depths = self._depths
         path: list[LexborNode] = []
-        above = node.parent
-        if above is not None and depths.get(above.mem_id) == self._n_open:
-            return self._n_open  # the usual case
+        above = parent
         while above is not None and above.mem_id not in depths:
             path.append(above)
             above = above.parent

@@ -173,9 +173,13 @@ class RdfaProcessor:
         value = plain_value(source, node, attributes, scope, names)
         if not value:
             return False
+        subject = scope.object
+        n_chars = _LINE + len(subject) + len(value)
         for predicate in names.words(attributes["property"] or "", scope):
-            if predicate.startswith("<"):
-                self._write(scope.object, predicate, value)
+            if predicate[0] == "<":
+                self._spend(n_chars + len(predicate))
+                self.statements.append((subject, predicate, value))
+                self.has_patterns |= value == PATTERN
         return True
 
     def text(self, text: str) -> None:
