@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from bs4 import BeautifulSoup
 from bs4.element import PageElement, Tag
@@ -195,16 +195,22 @@ class _Frame:
 
 
 class _ItemElement(Tag):
-    """An element of an item.
+    """An element of an item, which avoids copies that mf2py makes.
 
     mf2py keeps a copy of each element of microformats 1, once for each of its rules, as
-    the original markup of `e-*` properties. `ContentRecorder` has that markup.
+    the original markup of `e-*` properties. `ContentRecorder` has that markup. It also
+    copies a root with its content, to change it.
     """
+
+    is_outermost = False  # read once, so that it may change
 
     @property
     def original(self) -> _ItemElement:
         """The element itself; its text is that of the original."""
         return self
+
+    def __copy__(self) -> Self:
+        return self if self.is_outermost else super().__copy__()
 
 
 _ELEMENTS: Final[dict[type[PageElement], type[PageElement]]] = {Tag: _ItemElement}
@@ -293,6 +299,8 @@ class ItemGatherer:
         mf2py parses a root once per enclosing property, and copies roots of
         microformats 1 first.
         """
+        if not classes:
+            return classes
         known = [each for each in classes if not _is_style(each)]
         if _ROOTS.isdisjoint(classes):
             known += [f"h-x-{each}" for each in classes if each in DRAFTS]
@@ -361,7 +369,9 @@ class ItemGatherer:
             frame.root_language = frame.language
         self._n_chars += sum(map(len, own.values())) * frame.weight
         frame.fed = name
-        self._soup.handle_starttag(name, None, None, own)
+        element = self._soup.handle_starttag(name, None, None, own)
+        if isinstance(element, _ItemElement):
+            element.is_outermost = not self._n_depth
         self._n_depth += 1
 
     def _finish(self) -> None:
