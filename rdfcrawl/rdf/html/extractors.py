@@ -112,11 +112,21 @@ _OWN_OPEN_GRAPH: Final = rb"(?:og|article|book|music|product|profile|video):"
 # RDFa states nothing without one of these attributes. Relations only count as CURIEs,
 # IRIs, or terms of the initial context of HTML; see RDFa Core 1.1 section 7.5 and
 # HTML+RDFa 1.1 section 3.3.
-_RELATION: Final = (
-    rb"(?:[^\"'>]{0,250}\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
+_find_rdfa_relation = re.compile(
+    rb"(?:\A|(?<=\s))(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
+).search
+# Words of XFN 1.1 in `rel`.
+RELATIONSHIPS: Final = frozenset(
+    (
+        *("me", "friend", "acquaintance", "contact", "met", "co-worker", "colleague"),
+        *("co-resident", "neighbor", "child", "parent", "sibling", "spouse", "kin"),
+        *("muse", "crush", "date", "sweetheart"),
+    )
 )
 _PROLOG_BYTES: Final = 1024  # document type and `version`: "XHTML+RDFa 1.0"
-_RDFA: Final = (_attribute(b"vocab"), _attribute(b"re[lv]", _RELATION))
+_find_vocabulary = _attribute(b"vocab").search
+# In a look-ahead: a value may contain what looks like another attribute.
+_find_relations = _attribute(b"re[lv]", rb"(?=([^\"'>]{0,300}))").findall
 _RDFA_TYPE = _attribute(b"typeof")
 _RDFA_PROPERTY = _attribute(
     b"property",
@@ -128,7 +138,7 @@ _DUBLIN_CORE = re.compile(rb"dc(?<=[\s\"'=]dc)(?:t|terms)?\.[a-z]")
 _ROOT: Final = (
     rb"(?:h-(?:adr|app|card|cite|entry|event|feed|geo"
     rb"|item|listing|news|org|product|recipe|resume|review(?:-aggregate)?|x-app)|vcard|vevent"
-    rb"|hentry|hfeed|hproduct|hreview(?:-aggregate)?|hrecipe|hresume|adr|geo)"
+    rb"|hentry|hfeed|hlisting|hproduct|hreview(?:-aggregate)?|hrecipe|hresume|adr|geo)"
     rb"(?=[\s\"'>])"
 )
 _MICROFORMATS = re.compile(
@@ -166,6 +176,24 @@ def names_open_graph(lower: bytes, start: int = 0) -> bool:
     return at >= 0 and _OPEN_GRAPH.search(lower, at) is not None
 
 
+def _relations(lower: bytes) -> bytes:
+    """Return the different values of `rel` and `rev` in a page, cut; one in each line.
+
+    Values without quotes are followed by the rest of their tags.
+    """
+    return b"\n".join({*_find_relations(lower)})
+
+
+def names_relationships(lower: bytes) -> bool:
+    """Return whether a link of a page may state a relationship of XFN."""
+    return _has_relationship(_relations(lower))
+
+
+def _has_relationship(relations: bytes) -> bool:
+    words = relations.decode("ascii", "replace").split()
+    return not RELATIONSHIPS.isdisjoint(words)
+
+
 def scan(lower: bytes) -> frozenset[Extractor]:
     """Return the extractors that may find something; never `RULES`, selected by URL.
 
@@ -175,6 +203,7 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     [<Extractor.MICRODATA: 'microdata'>]
     """
     has_property, has_script = b"property" in lower, b"<script" in lower
+    relations = _relations(lower)
     found = {
         Extractor.JSON_LD: has_script and names_json_ld(lower),
         Extractor.MICRODATA: _find_itemscope(lower),
@@ -183,8 +212,10 @@ def scan(lower: bytes) -> frozenset[Extractor]:
         Extractor.RDFA: b"rdfa" in lower[:_PROLOG_BYTES]
         or (has_property and _RDFA_PROPERTY.search(lower))
         or (_find_typeof(lower) and _RDFA_TYPE.search(lower))
-        or any(hint.search(lower) for hint in _RDFA),
-        Extractor.MICROFORMATS: _MICROFORMATS.search(lower),
+        or _find_vocabulary(lower)
+        or _find_rdfa_relation(relations),
+        Extractor.MICROFORMATS: _has_relationship(relations)
+        or _MICROFORMATS.search(lower),
         Extractor.SCRIPTS: has_script and _SCRIPT.search(lower),
     }
     return frozenset(filter(found.get, found))

@@ -10,8 +10,10 @@ import pytest
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.html.microformats.gathering import BOUNDED, item_types
 from rdfcrawl.rdf.html.microformats.writing import time_term
-from tests.support.microformat_lines import lines, short, values
+from tests.support.microformat_lines import URL, lines, short, values
 from tests.support.pages import read_page
+
+XFN = "http://gmpg.org/xfn/11#"
 
 
 def test_card_is_vcard() -> None:
@@ -103,6 +105,50 @@ def test_classic_review_rates_its_item() -> None:
         "_:mf3 a schema:Thing",
         '_:mf3 schema:name "Pan"@en',
     ]
+
+
+def test_classic_listing_is_an_offer() -> None:
+    """If a page has a classic listing, then it is that of microformats 2."""
+    html = """<div class="hlisting" lang="en"><b class="fn">Bike</b> for
+    <span class="price">90.50</span>, <abbr class="dtlisted" title="2024-05-01">May
+    </abbr>, <div class="lister vcard"><a class="fn url" href="/bob">Bob</a></div>
+    <p class="description">Red.</p></div>"""
+    assert lines(html) == [
+        "_:mf1 a schema:Offer",
+        '_:mf1 schema:description "Red."@en',
+        '_:mf1 schema:validFrom "2024-05-01"^^xsd:date',
+        "_:mf1 schema:offeredBy _:mf2",
+        '_:mf1 schema:name "Bike"@en',
+        '_:mf1 schema:price "90.50"^^xsd:decimal',
+        "_:mf2 a vcard:Kind",
+        '_:mf2 vcard:fn "Bob"@en',
+        "_:mf2 vcard:hasURL :bob",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ('<a rel="friend met" href="/a">', ["friend", "met"]),
+        ("<a rel='nofollow ME me' href='/a'>", ["me"]),
+        ("<area rel=co-worker href=/a>", ["co-worker"]),
+        ("<link rel='me contact' href=/a>", ["me"]),
+        ("<a rel=friend>", []),
+        ("<a rel=friends href=/a>", []),
+        ("<form rel=me href=/a>", []),
+        ("<a rel=me href='http://['>", []),
+    ],
+)
+def test_relationships_of_links_are_those_of_xfn(link: str, words: list[str]) -> None:
+    """If a link states relationships, then the page has them to its target."""
+    assert lines(link) == [f"<{URL}> <{XFN}{word}> :a" for word in words]
+
+
+def test_very_many_relationships_are_bounded() -> None:
+    """If a page has very many relationships, then those beyond a limit are named."""
+    log = FaultLog()
+    assert len(lines("<a rel=met href=/a></a>" * 10_001, log)) == 10_000
+    assert log.count(Reason.TOO_LARGE)
 
 
 @pytest.mark.parametrize(

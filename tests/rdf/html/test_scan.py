@@ -47,6 +47,10 @@ URL = "http://a.example/dir/page"
         ('<a rev="foaf:made" href="/l">', {Extractor.RDFA}),
         ('<p class="box h-card">', {Extractor.MICROFORMATS}),
         ("<p class=vcard>", {Extractor.MICROFORMATS}),
+        ("<p class='a hlisting'>", {Extractor.MICROFORMATS}),
+        ("<a rel=me href=/x>", {Extractor.MICROFORMATS}),
+        ("<a href=/x rel='nofollow Co-Worker'>", {Extractor.MICROFORMATS}),
+        ('<a rel="next" title=x rel=a:b href="/l">', {Extractor.RDFA}),
         ('<p class="a hreview-aggregate b">', {Extractor.MICROFORMATS}),
     ],
 )

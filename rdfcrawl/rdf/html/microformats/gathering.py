@@ -108,10 +108,10 @@ CLASSIC: Final = frozenset(
         *("hreview", "hreview-aggregate", "vcard", "vevent"),
     )
 )
-# Drafts of microformats 1: their content does not describe the enclosing item.
-DRAFTS: Final = frozenset(
-    ("haudio", "hlisting", "hmedia", "vjournal", "vtodo", "xfolkentry")
-)
+# A draft that mf2py does not know, and that became a type of microformats 2.
+_LISTING: Final = "hlisting"
+# Other drafts of microformats 1: their content does not describe the enclosing item.
+DRAFTS: Final = frozenset(("haudio", "hmedia", "vjournal", "vtodo", "xfolkentry"))
 # Classes of style sheets (Tailwind, Tachyons) that look like roots.
 STYLES: Final = frozenset(
     f"h-{name}"
@@ -152,7 +152,7 @@ _ROOT_COST: Final = 20
 _PROPERTY_COST: Final = 3
 MARKUP: Final = " markup"  # cannot collide: attributes of HTML contain no space
 
-_ROOTS: Final = CLASSIC | item_types().keys()
+_ROOTS: Final = CLASSIC | item_types().keys() | {_LISTING}
 _SELECTOR: Final = ",".join(f".{name}" for name in sorted(_ROOTS))
 _NONE: Final[Mapping[str, str]] = {}
 
@@ -304,6 +304,8 @@ class ItemGatherer:
         known = [each for each in classes if not _is_style(each)]
         if _ROOTS.isdisjoint(classes):
             known += [f"h-x-{each}" for each in classes if each in DRAFTS]
+        if _LISTING in classes:
+            known.append("h-listing")
         # mf2py loses these for nested roots of microformats 1.
         known += [frame.classic[each] for each in classes if each in frame.classic]
         n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
@@ -318,7 +320,7 @@ class ItemGatherer:
         if frame.is_root:
             frame.weight = max(1, frame.weight) * max(1, n_properties) + n_classic
             frame.classic = _NONE
-            for each in classes if n_classic else ():
+            for each in classes if n_classic or _LISTING in classes else ():
                 frame.classic = {**frame.classic, **classic_roots().get(each, _NONE)}
         elif n_properties:
             frame.weight += 1

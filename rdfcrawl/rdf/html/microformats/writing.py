@@ -21,6 +21,7 @@ from rdfcrawl.rdf.html.microformats.gathering import (
     ValueKind,
     item_types,
 )
+from rdfcrawl.rdf.html.microformats.relationships import extract_relationships
 from rdfcrawl.rdf.html.rdfa.elements import time_datatype
 from rdfcrawl.rdf.iris import escape_url, is_iri, is_web_url
 from rdfcrawl.rdf.terms import language_tag, statement
@@ -62,6 +63,7 @@ def extract_microformats(
             continue
         for item in parsed["items"]:
             yield from writer.statements(item)
+    yield from extract_relationships(page, log)
 
 
 Item = dict[str, Any]  # from mf2py: microformats2 JSON
