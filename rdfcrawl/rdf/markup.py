@@ -43,6 +43,8 @@ _BAD_TAG = re.compile(
     r"(?P<empty>/?+)>"
 )
 _NO_TAG = re.compile(r"<(?![^\W\d]|[/!?])(?=.)|<\Z", re.DOTALL)
+_PLAIN_ATTRIBUTES = re.compile(rf"(?:\s++{_NAME}=\"[^\"&\t\n\r]*+\")*+\s*+")
+_PLAIN_ATTRIBUTE = re.compile(rf"({_NAME})=\"([^\"]*+)\"")
 _ATTRIBUTE = re.compile(
     rf"\s*+(?P<name>{_NAME})\s*+=\s*+"
     r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[“”„″](?P<curly>[^“”„″\"'<>]*+)[“”″]"
@@ -286,7 +288,12 @@ class MarkupScanner:
         return found
 
     def _attributes(self, text: str) -> dict[str, str]:
-        pairs: dict[str, str] = {}
+        if _PLAIN_ATTRIBUTES.fullmatch(text):
+            found_pairs = _PLAIN_ATTRIBUTE.findall(text)
+            pairs = dict(found_pairs)
+            if len(pairs) == len(found_pairs):
+                return pairs
+        pairs = {}
         at = 0
         while found := _ATTRIBUTE.match(text, at):
             at = found.end()

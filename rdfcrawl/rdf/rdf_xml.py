@@ -80,7 +80,8 @@ class RdfXmlReader:
         """
         markup = MarkupScanner(file, self._log)
         for event in markup.events():
-            yield from self.feed(event, markup)
+            if ready := self.feed(event, markup):
+                yield from ready
             if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut

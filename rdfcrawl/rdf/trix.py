@@ -10,8 +10,10 @@ typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final
 from xml.parsers import expat
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 SEPARATOR: Final = " "  # in expat's names, between namespace, name and prefix
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
+_IN_VALUE: Final = re.compile(r"[&<\"\t\n\r]")
 _VALUE: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;"}
     | {"\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;"}
@@ -66,7 +69,9 @@ class XmlContent:
     def text(self, text: str) -> None:
         """Write characters."""
         self._texts.append(text)
-        self._write(text.translate(_TEXT))
+        if "&" in text or "<" in text or ">" in text or "\r" in text:
+            text = text.translate(_TEXT)
+        self._write(text)
 
     def comment(self, text: str) -> None:
         """Write a comment."""
@@ -80,6 +85,11 @@ class XmlContent:
         """Write a start tag."""
         self._has_elements = True
         namespace, local, prefix = split_name(name)
+        tag = _qualified(prefix, local)
+        if not attributes and self._declared[prefix][-1:] == [namespace]:
+            self._open.append((tag, ()))
+            self._write(f"<{tag}>")
+            return
         used = {prefix: namespace}
         rows: list[tuple[str, str, str, str]] = []
         for each, value in attributes.items():
@@ -88,11 +98,10 @@ class XmlContent:
                 used[its_prefix] = uri
             rows.append((uri, attribute, _qualified(its_prefix, attribute), value))
         declared = self._declare(used)
-        tag = _qualified(prefix, local)
         self._open.append((tag, tuple(declared)))
         pairs = [(_declaration(each), uri) for each, uri in sorted(declared.items())]
         pairs += [(full, value) for _, _, full, value in sorted(rows)]
-        written = (f' {full}="{value.translate(_VALUE)}"' for full, value in pairs)
+        written = [f' {full}="{_of_value(value)}"' for full, value in pairs]
         self._write(f"<{tag}{''.join(written)}>")
 
     def end(self) -> None:
@@ -119,6 +128,7 @@ class XmlContent:
         self.n_chars += len(text)
 
 
+@lru_cache(maxsize=1024)
 def split_name(name: str) -> tuple[str, str, str]:
     """Return namespace, local name and prefix of an expat name."""
     parts = name.split(SEPARATOR)
@@ -129,6 +139,10 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 def _qualified(prefix: str, local: str) -> str:
     return f"{prefix}:{local}" if prefix else local
+
+
+def _of_value(text: str) -> str:
+    return text.translate(_VALUE) if _IN_VALUE.search(text) else text
 
 
 def _declaration(prefix: str) -> str:
