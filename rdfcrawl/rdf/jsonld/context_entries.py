@@ -63,3 +63,15 @@ def without_wrong_part(definition: Any, code: str) -> Any:
         kept[part] = True
         return kept
     return kept if len(kept) < len(definition) else None
+
+
+def can_take_key(value: Any, key: str) -> bool:
+    """Return whether a value in a map can take its key, which is `@id` or another one.
+
+    Literals have no `@id` and no `@type`; in a map by `@type`, strings are references.
+    """
+    if key not in ("@id", "@type"):
+        return True
+    if isinstance(value, dict):
+        return value.keys().isdisjoint(("@value", "@list"))
+    return not (isinstance(value, int | float) or (key == "@id" and is_text(value)))

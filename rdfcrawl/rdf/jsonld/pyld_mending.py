@@ -15,6 +15,7 @@ from pyld import jsonld
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.jsonld.context_entries import (
     OF_CONTEXTS,
+    can_take_key,
     is_context,
     is_direction,
     is_text,
@@ -344,15 +345,20 @@ class MendingProcessor(Processor):
         self, active_ctx: Any, active_property: Any, value: Any, key: Any, *args: Any
     ) -> Any:
         known: dict[str, list[Any]] = {}
+        literals: list[Any] = []
         for name, entry in value.items():
             is_unknown = self._expand_iri(active_ctx, name, vocab=True) is None
             index = "@none" if is_unknown else name
             listed = jsonld.JsonLdProcessor.arrayify(entry)
-            kept = [x for x in listed if key != "@type" or not _is_literal(x)]
-            if len(kept) < len(listed):
-                self._note("a literal in a type map", is_lost=True)
-            known.setdefault(index, []).extend(kept)
-        return super()._expand_index_map(active_ctx, active_property, known, key, *args)
+            nodes = [each for each in listed if can_take_key(each, key)]
+            literals += (x for x in listed if x not in nodes)
+            known.setdefault(index, []).extend(nodes)
+        place = active_ctx, active_property
+        found = super()._expand_index_map(*place, known, key, *args)
+        if literals:
+            self._note(f"a literal in a map by {key}")
+            found += super()._expand(*place, literals, args[-1], inside_index=True)
+        return found
 
     def _object_to_rdf(self, item: Any, issuer: Any, *args: Any) -> Any:
         if isinstance(item, dict):
@@ -484,10 +490,3 @@ def _types_in(value: Any) -> list[Any]:
         name = value.get("@id", value.get("@value"))
         return [name] if name is not None or not value else [value]
     return value if isinstance(value, list) else [value]
-
-
-def _is_literal(value: Any) -> bool:
-    """Return whether a value can have no datatype of a map; strings are references."""
-    if isinstance(value, dict):
-        return not value.keys().isdisjoint(("@value", "@list"))
-    return isinstance(value, int | float)
