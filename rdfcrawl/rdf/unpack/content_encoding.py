@@ -33,7 +33,8 @@ _NOT_DECODED: Final = frozenset(
 )
 # Formats that are compressed already; some servers wrongly declare a coding for them.
 _MAGIC: Final = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"$HDT")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _LEAST_TEXT: Final = 16  # bytes; fewer may look like text by chance
 _MOST_TEXT: Final = 1024  # bytes checked
 _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r")
@@ -145,8 +146,10 @@ class _DeclaredCodec:
         """Select the decoder by the first bytes of the body."""
         name = self._name
         is_text = len(data) >= _LEAST_TEXT and _is_text(data)
-        if data.startswith(_GZIP) and name in ("deflate", "zstd"):
+        if data.startswith(_GZIP) and name in ("deflate", "zstd", "br"):
             name = "gzip"
+        elif data.startswith(_ZLIB) and name == "gzip":
+            name = "deflate"
         elif data.startswith(_ZSTD) and name == "gzip":
             name = "zstd"
         elif is_text or data.startswith(_MAGIC):

@@ -104,6 +104,21 @@ class _Zip:
                 return
             seen.add(header.at)
             yield header
+        if self._shift and self._has_archive_before():
+            read = {self._place(at) for at in seen}
+            for header in self._scan():
+                if header.at < self._shift and header.at not in read:
+                    yield header
+
+    def _has_archive_before(self) -> bool:
+        """Return whether the end of another archive is directly before this one."""
+        if self._blob.read_at(0, 4) != b"PK\3\4":
+            return False
+        begin = max(0, self._shift - _END.size - 0xFFFF)
+        before = self._blob.read_at(begin, self._shift - begin)
+        found = _end_in(before)
+        n_comment = int.from_bytes(before[found + 20 : found + 22], "little")
+        return found >= 0 and found + _END.size + n_comment == len(before)
 
     def check_end(self) -> None:
         if self._lost is not None:
@@ -116,8 +131,7 @@ class _Zip:
         if header.method not in _METHODS:
             detail = f"zip: {name}: method {header.method}"
             raise SourceFault(Reason.BAD_ARCHIVE, detail)
-        places = header.at, header.at - self._shift
-        at = next((x for x in places if self._blob.read_at(x, 4) == b"PK\3\4"), -1)
+        at = self._place(header.at)
         if at < 0:
             detail = f"zip: {name}: a header is missing"
             raise SourceFault(Reason.BAD_ARCHIVE, detail)
@@ -134,6 +148,11 @@ class _Zip:
             pieces=lambda layer: self._pieces(header, begin, layer),
             is_reopenable=True,
         )
+
+    def _place(self, at: int) -> int:
+        """Return the offset of a local header, which may not be shifted; else -1."""
+        places = at, at - self._shift
+        return next((x for x in places if self._blob.read_at(x, 4) == b"PK\3\4"), -1)
 
     def _pieces(
         self, header: _Header, begin: int, layer: PackingLayer

@@ -152,11 +152,16 @@ def test_unknown_coding_is_none(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gzip;q=1", '"gzip"', "utf-8, gzip", "deflate", "zstd"]
+    "name", ["gzip;q=1", '"gzip"', "utf-8, gzip", "deflate", "zstd", "br"]
 )
 def test_coding_is_recognized_by_its_begin(name: str) -> None:
     """If a coding is named oddly, then the bytes say which it is."""
     assert decode(name, gzip.compress(b"a" * 99)) == b"a" * 99
+
+
+def test_deflate_in_place_of_gzip_is_decoded() -> None:
+    """If a body is zlib in spite of its coding gzip, then it is decoded."""
+    assert decode("gzip", zlib.compress(b"a" * 99)) == b"a" * 99
 
 
 @pytest.mark.parametrize(
