@@ -36,18 +36,19 @@ _TAG = re.compile(
     rf"<(?P<end>/?+)(?P<name>{_NAME})(?P<attributes>"
     r"(?>[^<>\"'/]++|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(?P<empty>/?+)>"
 )
-# Attribute values with `<`, and quotation marks that are missing or too many.
+# Attribute values with `<`, and quotation marks that are missing or too many; one after
+# an equals sign does not end a value.
 _BAD_TAG = re.compile(
     rf"<(?P<end>/?+)(?P<name>{_NAME})(?P<attributes>"
-    r"(?>[^<>\"'/=]++|=\s*+(?:\"[^\"\n]*+\"|'[^'\n]*+')?+|[\"']|/(?!>))*+)"
+    r"(?>[^<>\"'/=]++|=\s*+(?:\"[^\"\n]*+(?<!=)\"|'[^'\n]*+(?<!=)')?+|[\"']|/(?!>))*+)"
     r"(?P<empty>/?+)>"
 )
 _NO_TAG = re.compile(r"<(?![^\W\d]|[/!?])(?=.)|<\Z", re.DOTALL)
 _PLAIN_ATTRIBUTES = re.compile(rf"(?:\s++{_NAME}=\"[^\"&\t\n\r]*+\")*+\s*+")
-_PLAIN_ATTRIBUTE = re.compile(rf"({_NAME})=\"([^\"]*+)\"")
+_PLAIN_ATTRIBUTE = re.compile(rf"\s({_NAME})=\"([^\"]*+)\"")
 _ATTRIBUTE = re.compile(
-    rf"\s*+(?P<name>{_NAME})\s*+=\s*+"
-    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[“”„″](?P<curly>[^“”„″\"'<>]*+)[“”″]"
+    rf"\s*+(?P<name>{_NAME})\s*+(?:(?P<equals>=)\s*+|(?=[\"']))"
+    r"(?:\"\"(?P<doubled>[^\"\s<>]++)\"\"|\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[“”„″](?P<curly>[^“”„″\"'<>]*+)[“”″]"
     r"|[\"']?+(?P<bare>[^\s\"'<>]++))"
 )
 _REFERENCE = re.compile(r"&(?:#(\d{1,9}|x[0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?")
@@ -153,8 +154,9 @@ class MarkupScanner:
         if found := _BAD_TAG.match(buffer, at):
             self._note(Reason.REPAIRED, f"tag {found[0][:100]}")
             return self._tag(found)
+        is_leaf = self._is_leaf and buffer.startswith("<!", at)
         self._skip_tag()
-        return ()
+        return (NO_TEXT,) if is_leaf else ()
 
     def _other(self, found: re.Match[str]) -> Sequence[str]:
         self._at = found.end()
@@ -298,11 +300,13 @@ class MarkupScanner:
         while found := _ATTRIBUTE.match(text, at):
             at = found.end()
             name = found["name"]
+            if not found["equals"]:
+                self._note(Reason.REPAIRED, f"{name} without an equals sign")
             value = found["double"]
             if value is None:
                 value = found["single"]
             if value is None:
-                value = found["bare"] if found["curly"] is None else found["curly"]
+                value = found["bare"] or found["curly"] or found["doubled"] or ""
                 self._note(Reason.REPAIRED, f"{name} without quotation marks")
             if name in pairs:
                 self._note(Reason.REPAIRED, f"{name} twice")

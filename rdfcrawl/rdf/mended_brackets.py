@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +10,7 @@ from rdfcrawl.rdf.mended_terms import BAD, TermMender
 from rdfcrawl.rdf.mended_tokens import MAX_OPEN_CHARS, PLAIN_SPACE, START, TOKEN
 
 SUBJECT, VERB, OBJECT, AFTER, ITEM = range(5)
+_LITERAL_OR_END = re.compile(rb"[\"')]|[+-]?\.?\d")
 CLOSERS: Final = {
     b"[": b"]",
     b"(": b")",
@@ -86,8 +88,10 @@ class OpenStatement(TermMender):
             opened.state += 1
 
     def _leave_lists(self, mark: bytes) -> None:
-        """Close lists and triple terms that hold no semicolon."""
+        """Close lists and triple terms that hold no semicolon; a literal goes on."""
         while mark == b";" and self._stack[-1].closer in (b")", b">>", b")>>"):
+            if _LITERAL_OR_END.match(self.text, self._next()):
+                return
             self._repaired("an open bracket")
             self._close()
 

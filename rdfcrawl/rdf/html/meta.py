@@ -3,7 +3,7 @@
 Open Graph tags are RDFa: the subject is the page, the property `og:image:width` is
 `http://ogp.me/ns#image:width`, and the content is a literal in the language of the
 page, even if it is a URL. Prefixes come from `prefix` and `xmlns:`, from the initial
-context of RDFa, or are `product`.
+context of RDFa, or are `product` and `fb`, which pages rarely declare.
 
 Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
@@ -36,7 +36,7 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _MAX_NAME_CHARS: Final = 1000
 _OPEN_GRAPH: Final = {"og": "http://ogp.me/ns#"} | {
     name: f"http://ogp.me/ns/{name}#"
-    for name in ("music", "video", "article", "book", "profile", "product")
+    for name in ("music", "video", "article", "book", "profile", "product", "fb")
 }
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
 _TABLE: Final = read_table("dublin_core")
