@@ -202,7 +202,7 @@ _LONG_BLOCK_BYTES = 256 * 1024
 _LONG_BLOCK_DECODED_BYTES = 16 * 2**20
 _FEW = 4  # strings of a block that are decoded without the rest
 _OBJECT_BYTES = 41  # of a decoded string, without its content
-_CACHE_BYTES = 48 * 2**20
+_CACHE_BYTES = 16 * 2**20
 _LONGEST_CACHED_BYTES = 256 * 1024  # of one block
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 96 * 1024
 _FIRST_WINDOW = 4096  # statements; a window grows while its terms leave room
-_LARGEST_WINDOW = 256 * 1024
+_LARGEST_WINDOW = 64 * 1024
 _FAST_GROWTH, _SLOW_GROWTH = 32, 9  # eighths; a window that is too large is wasted work
-_WINDOW_BYTES = 40 * 2**20  # of the terms of one role
+_WINDOW_BYTES = 16 * 2**20  # of the terms of one role
 _MAX_TERM_BYTES = 8 * 2**20  # longest token of the checking parser
 _DETAILS = {
     Reason.BAD_TERM: "statements with a bad term",
@@ -98,6 +98,7 @@ class _Statements:
                 size, growth = max(size // 2, 1), _SLOW_GROWTH
                 continue
             yield from _lines(columns)
+            del window, columns  # not held while the next ones are made
             if n_good < after.z - at.z:
                 detail = f"statement {at.z + n_good} has a term without a number"
                 raise SourceFault(Reason.SYNTAX, detail)
