@@ -21,7 +21,7 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.redis.address import describe, named_redis
 from rdfcrawl.frontier.redis.client import (
     SentinelClient,
@@ -47,7 +47,7 @@ from rdfcrawl.frontier.redis.operations import (
     ManyPrimaries,
 )
 from rdfcrawl.frontier.redis.server_state import ServerState
-from rdfcrawl.stores.crawl_folder import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation, CrawlPaths
 from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
 

@@ -189,6 +189,36 @@ def read_runs(segments: Path) -> CrawlRuns:
     return CrawlRuns(ended, workers)
 
 
+class CrawlPaths:
+    """The folders of a crawl on this machine.
+
+    Attributes:
+        frontier: data, socket and log of the embedded server.
+        quads: segments of documents.
+        provenance: segments of provenance.
+        links: segments of the log of links.
+        decisions: segments of the log of decisions.
+        results: segments of the log of results, in a folder for each kind.
+        warc: files of the web archive.
+        spool: large bodies between fetch and parser.
+        logs: of the processes of `scrapy workers`.
+        epochs: log of the epochs of domains with a quota.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.frontier = root / "frontier"
+        self.quads = root / "quads"
+        self.provenance = root / "provenance"
+        self.links = root / "links"
+        self.decisions = root / "decisions"
+        self.results = root / "results"
+        self.warc = root / "warc"
+        self.spool = root / "spool"
+        self.logs = root / "logs"
+        self.epochs = root / "epochs"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlLocation(OptionsTable):
     """The settings that say which crawl is meant, and where it is."""

@@ -47,7 +47,7 @@ from rdfcrawl.frontier.queue.host_rules import (
 from rdfcrawl.frontier.queue.inbox import PushedUrls
 from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
 from rdfcrawl.rdf.extraction.options import OwnFormats
-from rdfcrawl.stores.crawl_folder import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation, CrawlPaths
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
@@ -142,35 +142,6 @@ def _leave_hosts(_name: str, value: Any) -> Path | None:
     path = path_of(value)
     read_file(path)  # check only
     return path
-
-
-class CrawlPaths:
-    """The folders of a crawl on this machine.
-
-    Attributes:
-        frontier: data, socket and log of the embedded server.
-        quads: segments of documents.
-        provenance: segments of provenance.
-        links: segments of the log of links.
-        results: segments of the log of results, in a folder for each kind.
-        warc: files of the web archive.
-        spool: large bodies between fetch and parser.
-        logs: of the processes of `scrapy workers`.
-        epochs: log of the epochs of domains with a quota.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.frontier = root / "frontier"
-        self.quads = root / "quads"
-        self.provenance = root / "provenance"
-        self.links = root / "links"
-        self.decisions = root / "decisions"
-        self.results = root / "results"
-        self.warc = root / "warc"
-        self.spool = root / "spool"
-        self.logs = root / "logs"
-        self.epochs = root / "epochs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
