@@ -118,42 +118,65 @@ async def inspect(
         if source is None:
             return InspectionReport(document=document)
         job = _job(request, document)
-        found: set[bytes] = set()
-        every: set[bytes] = set()
         own = request.fetchers.keys() & {scheme_of(document.record.url)}
-        follow = with_own(request.follow, frozenset(own))
+        links = _ScannedLinks(with_own(request.follow, frozenset(own)))
 
         def keep(chunk: bytes) -> None:
             write(chunk)
-            found.update(follow.scan(chunk))
-            if not found:
-                every.update(_FOLLOW_ALL.scan(chunk))
+            links.scan(chunk)
 
         is_small = document.response.n_bytes <= request.fetch.spool_bytes
         outcome = _read_here(source, job, keep) if is_small else None
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, request, web)
-        found |= follow.choose(outcome.links)
+        links.found |= links.follow.choose(outcome.links)
         n_hyperlinks, why_empty = _page_facts(request, document, outcome)
     policy, reserved = request.reservation_policy, outcome.reservations
-    wants_nofollow = Relation.NOFOLLOW in follow.relations
+    wants_nofollow = Relation.NOFOLLOW in links.follow.relations
     if reserved.forbids_following(policy, wants_nofollow=wants_nofollow):
-        found.clear()
-    own_urls = {job.url, job.page_url}
-    followed = _requestable(found, document.record.url) - own_urls
-    others = _requestable(every, document.record.url) - own_urls
+        links.found.clear()
+    followed, n_unfollowed = links.requestable(job, document.record.url)
     return InspectionReport(
         document=document,
         outcome=outcome,
         followed=followed,
         withheld=reserved.withholds(policy),
         n_hyperlinks=n_hyperlinks,
-        n_unfollowed=0 if followed else len(others),
+        n_unfollowed=n_unfollowed,
         why_empty=why_empty,
     )
 
 
 _FOLLOW_ALL: Final = LinkPolicy.parse("all")
+
+
+class _ScannedLinks:
+    """Links in the statements of a document.
+
+    Args:
+        follow: which ones a crawl follows.
+
+    Attributes:
+        found: links that are followed.
+        every: all links, until one was found that is followed.
+    """
+
+    def __init__(self, follow: LinkPolicy) -> None:
+        self.follow = follow
+        self.found: set[bytes] = set()
+        self.every: set[bytes] = set()
+
+    def scan(self, chunk: bytes) -> None:
+        """Look for links in complete lines."""
+        self.found.update(self.follow.scan(chunk))
+        if not self.found:
+            self.every.update(_FOLLOW_ALL.scan(chunk))
+
+    def requestable(self, job: ReadingJob, url: str) -> tuple[frozenset[str], int]:
+        """Return the followed URLs; if there are none, the number of others."""
+        own = {job.url, job.page_url}
+        followed = _requestable(self.found, url) - own
+        return followed, 0 if followed else len(_requestable(self.every, url) - own)
 
 
 def _page_facts(
