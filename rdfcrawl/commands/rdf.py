@@ -332,8 +332,8 @@ def _reading(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
         yield "extractor", f"{extractor}: {counted(n_quads, 'statement')}"
     if outcome.format is HTML and not outcome.extracted:
         yield "extractor", "none: the page has no annotation"
-    whole = " (read in part)" if outcome.is_partial else ""
-    yield "statements", f"{outcome.n_quads}{whole}"
+    cut = " (read in part)" if outcome.is_partial else ""
+    yield "statements", f"{outcome.n_quads}{cut}"
 
 
 def _reserved(

@@ -296,7 +296,7 @@ class Document:
             extraction. None if they are known or irrelevant.
         withheld: why its statements are not stored, if its publisher reserves that.
         is_nofollow: its links are not followed, since its publisher reserves that.
-        listed_links: that its source gives beside the document.
+        listed_links: that its source gives in addition to the document.
         is_read: its harvester has read the body; there is nothing to extract.
         parts: results of its harvester; processing turns them into `chunks`.
         chunks: its statements.

@@ -90,9 +90,9 @@ def _line(capture: InspectionReport) -> str:
     document, outcome = capture.document, capture.outcome
     n_quads = outcome.n_quads if outcome else 0
     faults = [*document.faults, *(outcome.faults if outcome else ())]
-    told = "".join(f"; {_fault_text(fault)}" for fault in faults)
+    faults_text = "".join(f"; {_fault_text(fault)}" for fault in faults)
     kind = document.media_type or "no type"
-    return f"{document.url} ({kind}): {counted(n_quads, 'statement')}{told}"
+    return f"{document.url} ({kind}): {counted(n_quads, 'statement')}{faults_text}"
 
 
 def _fault_text(fault: Fault) -> str:

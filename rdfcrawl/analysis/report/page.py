@@ -89,7 +89,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
 @media screen and (max-width: 30rem) {
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
-  svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
+  svg text.y { font-size: 14px; } /* days are next to the label of the axis */
   svg text.name { font-size: 14px; }
   tbody th { min-width: 6.5rem; max-width: 10.5rem; overflow-wrap: break-word; }
   td:not(.number, .time) { min-width: 11rem; }

@@ -51,7 +51,7 @@ def run_job(
 ) -> SparkJobReport:
     """Write the results of several machines to the folders of one crawl.
 
-    All steps write to a draft beside them. When all have succeeded, `urldb/`, `ranks/`,
+    All steps write to a draft in it. When all have succeeded, `urldb/`, `ranks/`,
     `urls.parquet` and `report/` are replaced in this order, the first three atomically.
 
     Args:

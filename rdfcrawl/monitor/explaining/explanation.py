@@ -90,9 +90,9 @@ class FrontierFindings:
     """Answer of the frontier about a URI.
 
     Attributes:
-        status: of the URI; None: there is no answer.
+        status: of the URI; None: the frontier was not read.
         rules: verdicts of the spiders on the URI.
-        refusal: why there is no answer.
+        refusal: why the frontier was not read.
         options: with which the crawl began.
     """
 
@@ -122,16 +122,16 @@ async def explain(
     url = requestable_url(text, options.schemes)
     if isinstance(url, UriExplanation):
         return url
-    answer = FrontierFindings(None, refusal="it was not read")
+    findings = FrontierFindings(None, refusal="it was not read")
     if with_frontier:
-        answer = await _query_frontier(settings, url)
-    options = answer.options or options
+        findings = await _query_frontier(settings, url)
+    options = findings.options or options
     try:
         logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
-        return explain_by_logs(text, url, answer, options, logs)
+        return explain_by_logs(text, url, findings, options, logs)
     except sqlite3.Error:  # the page may write its index meanwhile
         logs = SearchedLogs(options.paths.root)
-        return explain_by_logs(text, url, answer, options, logs)
+        return explain_by_logs(text, url, findings, options, logs)
 
 
 def requestable_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
@@ -191,7 +191,7 @@ async def query_frontier(
 def explain_by_logs(
     text: str,
     url: str,
-    answer: FrontierFindings,
+    findings: FrontierFindings,
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
@@ -200,7 +200,7 @@ def explain_by_logs(
     Args:
         text: the URI as the operator typed it.
         url: requestable.
-        answer: of the frontier.
+        findings: of the frontier.
         options: of the crawl.
         logs: of the crawl, not yet entered.
 
@@ -217,14 +217,14 @@ def explain_by_logs(
         own = [x for x in fetches if search.matches(x.uri.encode())]
         normal = options.normal_form.normalize(url)
         spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
-        parent = _parent(answer.status, own or fetches, decisions, linked.links)
+        parent = _parent(findings.status, own or fetches, decisions, linked.links)
         return UriExplanation(
             given=hide_logins(text),
             url=url,
             normal=normal,
-            verdict=_verdict(answer.status, fetches, own, decisions, linked.links),
-            frontier=answer.status,
-            no_frontier=answer.refusal,
+            verdict=_verdict(findings.status, fetches, own, decisions, linked.links),
+            frontier=findings.status,
+            no_frontier=findings.refusal,
             spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
             fetches=tuple(fetches[-MAX_LISTED:]),
             n_fetches=len(fetches),
@@ -237,7 +237,7 @@ def explain_by_logs(
             n_versions=n_versions,
             copies=copies,
             n_copies=n_copies,
-            rules=(*judge_by_settings(url, options), *answer.rules),
+            rules=(*judge_by_settings(url, options), *findings.rules),
             is_logged=is_sampled(fingerprint(normal), options.decisions.share),
             damages=tuple(map(str, search.damages)),
         )

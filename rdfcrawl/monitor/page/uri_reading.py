@@ -181,9 +181,9 @@ class UriReader:
         url = requestable_url(text, self._options().schemes)
         if isinstance(url, UriExplanation):
             return {**_NOTHING, "explanation": url, "answer": VERDICTS[url.verdict]}
-        answer = await self._query_frontier(url)
+        findings = await self._query_frontier(url)
         return await asyncio.to_thread(
-            self._read_logs, text, url, answer, version, former
+            self._read_logs, text, url, findings, version, former
         )
 
     async def _query_frontier(self, url: str) -> FrontierFindings:
@@ -193,8 +193,8 @@ class UriReader:
             except ConfigError as error:
                 return FrontierFindings(None, refusal=str(error))
 
-        answer = await self._access.read(query)
-        return answer or FrontierFindings(None, refusal=self._access.why_away)
+        findings = await self._access.read(query)
+        return findings or FrontierFindings(None, refusal=self._access.why_away)
 
     def _options(self) -> CrawlOptions:
         return CrawlOptions.from_settings(self._access.settings, self._access.name)
@@ -213,16 +213,16 @@ class UriReader:
             return SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
 
     def _read_logs(
-        self, text: str, url: str, answer: FrontierFindings, version: str, former: str
+        self, text: str, url: str, findings: FrontierFindings, version: str, former: str
     ) -> dict[str, Any]:
-        options = answer.options or self._options()
+        options = findings.options or self._options()
         logs = self._logs(options)
         try:
-            found = explain_by_logs(text, url, answer, options, logs)
+            found = explain_by_logs(text, url, findings, options, logs)
         except sqlite3.Error as error:
             logger.warning("the index cannot be read: %s", error)
             logs = SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
-            found = explain_by_logs(text, url, answer, options, logs)
+            found = explain_by_logs(text, url, findings, options, logs)
         shown, earlier = _chosen(found.versions, version, former)
         documents = self._documents([x for x in (shown, earlier) if x is not None])
         statements = difference = None
