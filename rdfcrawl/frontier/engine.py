@@ -20,12 +20,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydispatch import dispatcher
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
     from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from rdfcrawl.core.visits import Visit
 
@@ -47,7 +50,10 @@ def has_receivers(crawler: Crawler, signal: object) -> bool:
 
 
 class SparingSignals:
-    """The signals of a crawler; those without receivers are not sent."""
+    """The signals of a crawler; those without receivers are not sent.
+
+    Responses are counted here: `CrawlStats` needs no signal for each visit.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -66,6 +72,8 @@ class SparingSignals:
 
     def send_catch_log(self, signal: Any, **named: Any) -> list[tuple[Any, Any]]:
         """See `SignalManager.send_catch_log`."""
+        if signal is signals.response_received:
+            self._crawler.stats.inc_value("response_received_count")
         if not has_receivers(self._crawler, signal):
             return []
         return self._signals.send_catch_log(signal, **named)
@@ -95,8 +103,24 @@ class VisitMiddlewares:
 
 
 def _is_scrapys(method: Any) -> bool:
+    return _module_of(method).startswith("scrapy.downloadermiddlewares.")
+
+
+def _module_of(method: Any) -> str:
     module: str = type(getattr(method, "__self__", None)).__module__
-    return module.startswith("scrapy.downloadermiddlewares.")
+    return module
+
+
+def _is_known(module: str) -> bool:
+    """Return whether a module is Scrapy's or ours, and not one of a project."""
+    return module.partition(".")[0] in ("scrapy", "rdfcrawl")
+
+
+class VisitRequest(Request):
+    """The request of a visit, whose URL needs no escapes."""
+
+    def _set_url(self, url: str) -> None:
+        self._url = url
 
 
 class EngineView:
@@ -173,6 +197,69 @@ class EngineView:
         signals = SparingSignals(self._crawler)
         engine.signals = engine.scraper.signals = engine.downloader.signals = signals
         engine.downloader.middleware = VisitMiddlewares(engine.downloader.middleware)
+
+    def has_foreign_parts(self) -> bool:
+        """Return whether any component of a project takes part in visits."""
+        engine: Any = self._crawler.engine
+        parts = [engine, engine.downloader, engine.scraper]
+        parts += engine.scraper.spidermw.middlewares
+        modules = [type(part).__module__ for part in parts]
+        methods = engine.downloader.middleware.methods
+        modules += [_module_of(each) for some in methods.values() for each in some]
+        return not all(map(_is_known, modules))
+
+    def begin(self, request: Request) -> None:
+        """Count a request as in progress, in the engine and in the downloader."""
+        engine: Any = self._crawler.engine
+        engine._slot.add_request(request)  # noqa: SLF001
+        engine.downloader.active.add(request)
+
+    async def download(self, request: Request) -> Response | None:
+        """Send a request through the downloader middlewares to its handler.
+
+        Return the response; None if that failed, which is logged as Scrapy does.
+        """
+        engine: Any = self._crawler.engine
+        downloader = engine.downloader
+        try:
+            found: Response = await downloader.middleware.download_async(
+                self._handle, request
+            )
+        except Exception:
+            failure = Failure()  # type: ignore[no-untyped-call]
+            scraped: Any = engine.scraper.enqueue_scrape(failure, request)
+            await maybe_deferred_to_future(scraped)
+            return None
+        finally:
+            downloader.active.remove(request)
+            self.wake()
+        self._send(signals.response_received, request, response=found)
+        return found
+
+    async def _handle(self, request: Request) -> Response:
+        handlers = self._crawler.engine.downloader.handlers
+        handler: Any = handlers._get_handler("visit")  # noqa: SLF001
+        self._send(signals.request_reached_downloader, request)
+        found: Response = await handler.download_request(request)
+        self._send(signals.response_downloaded, request, response=found)
+        return found
+
+    def _send(self, signal: object, request: Request, **named: Any) -> None:
+        engine: Any = self._crawler.engine
+        engine.signals.send_catch_log(
+            signal, request=request, spider=self._crawler.spider, **named
+        )
+
+    def report_error(self, request: Request, response: Response) -> None:
+        """Report the current exception as one of the callback of a request."""
+        failure = Failure()  # type: ignore[no-untyped-call]
+        self._crawler.engine.scraper.handle_spider_error(failure, request, response)
+
+    def end(self, request: Request) -> None:
+        """Count a request as over."""
+        if self._slot is not None:
+            self._slot.remove_request(request)
+            self.wake()
 
     @property
     def _slot(self) -> _Slot | None:

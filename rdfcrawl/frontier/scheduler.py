@@ -25,7 +25,8 @@ from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
-from rdfcrawl.frontier.engine import EngineView, VisitPlaces
+from rdfcrawl.frontier.direct_visits import DirectVisits
+from rdfcrawl.frontier.engine import EngineView, VisitPlaces, VisitRequest
 from rdfcrawl.frontier.queue.worker_reports import (
     DRAINED,
     FollowerLag,
@@ -95,6 +96,7 @@ class FrontierScheduler(BaseScheduler):
         self._others = _scheduler_of_others(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
+        self._direct: DirectVisits | None = None
         self._follower_lag = FollowerLag()
         self._looked_at = 0.0
         self._stopped_at = 0.0
@@ -138,7 +140,18 @@ class FrontierScheduler(BaseScheduler):
         return self._others.enqueue_request(request)
 
     def next_request(self) -> Request | None:
-        """Return the next visit, or None if none is ready; never waits."""
+        """Return the next request, or None if none is ready; never waits.
+
+        Visits that need nothing of the engine begin here.
+        """
+        direct = self._direct
+        while (request := self._next_request()) is not None:
+            if direct is None or request not in self._out:
+                return request
+            direct.begin(request)
+        return None
+
+    def _next_request(self) -> Request | None:
         if self.session is not None and (self._pauses() or not self._places.has_room()):
             return None
         while (request := self._others.next_request()) is not None:
@@ -155,7 +168,7 @@ class FrontierScheduler(BaseScheduler):
         if len(session.profiles.arguments) > 1:
             self._leave_to_others(session, visit)
         visit.step_at = monotonic()
-        request = Request(
+        request = VisitRequest(
             f"visit://{visit.key}/",
             callback=services.process_visit if services else None,
             meta={"visit": visit, **_META},
@@ -235,6 +248,8 @@ class FrontierScheduler(BaseScheduler):
         self._places.open(work.visits, work.slow_visits, weight)
         self._engine.allow(work.visits + weight * work.slow_visits)
         self._engine.hold()
+        if not self._engine.has_foreign_parts():
+            self._direct = DirectVisits(self._engine, self._services.process_visit)
         self._engine.spare_steps()
         self._watcher = asyncio.create_task(self._watch(self.session))
         self._follower_lag.begin(self.session.options.paths.root)

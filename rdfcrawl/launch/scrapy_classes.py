@@ -49,9 +49,10 @@ class StoppableCrawler(Crawler):
 
 
 class CrawlStats(CoreStats):
-    """Statistics that count items by signal for ordinary spiders only.
+    """Statistics that count items and responses by signal for ordinary spiders only.
 
-    For visits, the pipelines count documents: a signal costs 5 % for a small document.
+    A signal costs 5 % of a small document. For visits, the pipelines count documents,
+    and `SparingSignals` counts responses.
     """
 
     crawler: Crawler
@@ -67,7 +68,9 @@ class CrawlStats(CoreStats):
         """Record the start."""
         super().spider_opened(spider)
         if makes_visits(spider):
-            self.crawler.signals.disconnect(self.item_scraped, signals.item_scraped)
+            disconnect = self.crawler.signals.disconnect
+            disconnect(self.item_scraped, signals.item_scraped)
+            disconnect(self.response_received, signals.response_received)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Record the end, unless a component kept the spider from being opened."""

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import signals
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
@@ -19,6 +20,7 @@ from tests.support.crawl_webs import TreeWeb
 from tests.support.pages import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy import Request
@@ -65,6 +67,38 @@ class FailsWithFirstVisit:
             if self._n_visits == 1:
                 raise RuntimeError("a bug")
         return response
+
+
+class CountingSpider(LinkedDataSpider):
+    """Counts the signals of visits, and fails with the first visit."""
+
+    name = "counting"
+    counted = (
+        signals.request_reached_downloader,
+        signals.response_downloaded,
+        signals.response_received,
+    )
+
+    async def start(self) -> Any:
+        """Count signals from now on."""
+        for number, signal in enumerate(self.counted):
+            self.crawler.signals.connect(self._counter(number), signal, weak=False)
+        async for each in super().start():
+            yield each
+
+    def _counter(self, number: int) -> Callable[[], None]:
+        return lambda: self.count(f"signals/{number}")
+
+    def count(self, name: str) -> None:
+        """Count one more."""
+        self.crawler.stats.inc_value(name)
+
+    async def process_visit(self, response: Response) -> None:
+        """Fail once."""
+        self.count("visits")
+        if self.crawler.stats.get_value("visits") == 1:
+            raise RuntimeError("a bug")
+        await super().process_visit(response)
 
 
 class FailsWithOnePage:
@@ -426,6 +460,24 @@ def test_documents_that_reach_no_pipeline_are_fetched_again(
     assert result.code == 0, result.stderr
     assert result.graphs == urls
     assert server.targets.count("/a") == 2
+
+
+def test_visits_without_the_engine_are_seen_as_requests(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If nothing foreign takes part in visits, then signals and failures are theirs."""
+    server = loopback({"/a": loopback.response(GOOD)})
+    result = commands.crawl(
+        [server.url("/a")], spider="counting", SPIDER_MODULES=__name__
+    )
+    found = result.statistics
+    assert result.code == 0, result.stderr
+    assert result.graphs == {server.url("/a")}
+    assert server.targets == ["/robots.txt", "/a", "/a", "/other"]
+    assert found["visits"] == found["response_received_count"] == 3
+    assert [found[f"signals/{number}"] for number in range(3)] == [3, 3, 3]
+    assert found["spider_exceptions/RuntimeError"] == 1
+    assert "Spider error processing <GET visit://" in result.stderr
 
 
 def test_bugs_of_middlewares_are_no_faults_of_pages(
