@@ -119,16 +119,9 @@ class Bench:
         return self._choose.getrandbits(64) - 2**63
 
     async def _queue(self, name: str, *, n_hosts: int, a_host: int) -> None:
-        async with self._frontier() as frontier:
-            empty = await used_memory(frontier.redis)
-            n = await self._fill(frontier, n_hosts, a_host)
-            full = await used_memory(frontier.redis)
-            async for key in frontier.redis.scan_iter(match="rc:*:q:*", count=1000):
-                await frontier.redis.delete(key)
-            queue = full - await used_memory(frontier.redis)
-        budgets = {100: 45, 3: 120}
-        self._show(f"queue, {name}", queue / n, "B/URI", at_most=budgets[a_host])
-        self._show(f"  frontier in total, {name}", (full - empty) / n, "B/URI")
+        budgets = {100: 60, 3: 150}
+        value = await self.bytes_per_uri(n_hosts, a_host=a_host)
+        self._show(f"queue, {name}", value, "B/URI", at_most=budgets[a_host])
 
     async def bytes_per_uri(self, n_hosts: int, *, a_host: int) -> float:
         """Return the memory of a frontier for each of its URIs, all of them queued."""

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.queue.candidate import STORED
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
     expire_leases,
+    new_ingest,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +44,35 @@ class TestClaim:
         assert await frontier.release([visit]) == 0
         assert urls_of(await claim_one(frontier)) == urls[3:]
         await check_frontier(frontier)
+
+    @pytest.mark.parametrize("batch", [1, 2, 5])
+    async def test_few_uris_wait_with_their_host(
+        self, make_frontier: MakeFrontier, redis: Redis, batch: int
+    ) -> None:
+        """If up to three URIs wait, in several bands, none of them is in a list.
+
+        They are claimed by band, then in the order of arrival, before those in lists.
+        """
+        frontier = await make_frontier(batch=batch)
+        ingest, long = new_ingest(frontier), f"https://p.example/{'p' * 40}"
+        bands = {"l1": b"2", "urgent": b"4", "l2": b"2", "l3": b"2", "s": b"1"}
+        urls = {name: f"https://a.example/{name}" for name in bands}
+        for n, (name, band) in enumerate(bands.items()):
+            record = Record(urls[name], parent=long if name == "l1" else "")
+            await frontier.add([ingest.candidate(record, band)])
+            n_lists = len([each async for each in redis.scan_iter("*:q:*")])
+            assert (n_lists > 0) == (n > 2)
+            await check_frontier(frontier)
+        found: list[Record] = []
+        while visits := await claim(frontier):
+            await check_frontier(frontier)
+            await frontier.release(visits)
+            await frontier.ack(visits)
+            found += visits[0].records
+        order = ["s", "urgent", "l1", "l2", "l3"]
+        assert [record.url for record in found] == [urls[name] for name in order]
+        assert found[2].parent == long
+        assert (await frontier.counts()).is_over
 
     async def test_at_most_so_many_hosts(self, make_frontier: MakeFrontier) -> None:
         """If more hosts are due than asked for, then the longest waiting come first."""
@@ -202,8 +234,7 @@ class TestUnreadable:
         """If a visit with an unreadable item is given back, then so is the item."""
         frontier = await make_frontier()
         await add(frontier, 2)
-        name = f"{frontier._prefixes[0]}:q:a.example:2"
-        await redis.lset(name, 1, "?!")
+        await redis.hset(f"{frontier._prefixes[0]}:h:a.example", STORED[1], "2?!")
         visit = await claim_one(frontier)
         visit.returned = dict(enumerate(visit.records))
         await frontier.release([visit])

@@ -155,3 +155,24 @@ def test_a_long_shared_prefix(n: int) -> None:
     payload = pack(record, "a.example")
     assert unpack(payload, "a.example") == record
     assert len(payload) <= 2 + n + 1 + 2 + max(2, n + 20 - 255)
+
+
+@pytest.mark.parametrize(
+    ("path", "parent", "n_bytes"),
+    [
+        ("data/7/x", "https://a.example/data/81", 2),
+        ("data/7/x", "https://a.example/other", 5),
+        ("data/7/x", "https://a.example/data/7/x", 0),
+        ("data/7/x", "https://a.example/", 0),
+        ("data/7/x", "https://b.example/data/7/x", 26),
+        ("data/7", "https://a.example/data/7/x", 2),
+    ],
+)
+def test_a_parent_is_stored_from_where_it_differs(
+    path: str, parent: str, n_bytes: int
+) -> None:
+    """If a parent is of the same origin, then only its different end is stored."""
+    record = Record(f"https://a.example/{path}", parent=parent)
+    payload = pack(record, "a.example")
+    assert unpack(payload, "a.example") == record
+    assert len(payload) == 2 + len(f"/{path}") + 2 + n_bytes

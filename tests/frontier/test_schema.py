@@ -9,6 +9,7 @@ from redis import Redis
 
 from rdfcrawl import __version__
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.redis.server_state import SCHEMA
 from tests.support.crawl_webs import TreeWeb
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import paths
@@ -30,7 +31,7 @@ async def settings(redis: AsyncRedis) -> dict[bytes, bytes]:
 
 LATER = (
     rf"schema 7 of a later version, rdfcrawl 9\.1, and rdfcrawl {__version__} reads"
-    " schema 1: upgrade rdfcrawl on this machine, or begin another crawl"
+    rf" schema {SCHEMA}: upgrade rdfcrawl on this machine, or begin another crawl"
 )
 EARLIER = (
     r"schema 0\.9 of an earlier version and rdfcrawl .*: finish the crawl with that"
@@ -85,11 +86,13 @@ def test_a_worker_of_another_schema_beside_a_running_crawl(
     commands.wait_until(lambda: web.asked().total() > 5)
     conf = "rc:{linkeddata}:conf"
     with Redis.from_url(lasting_server.url) as client:
-        client.hset(conf, "schema", "2")  # as the version does that it is upgraded to
+        client.hset(
+            conf, "schema", SCHEMA + 1
+        )  # as the version does that it is upgraded to
         late = commands.crawl([web.seed], REDIS_URL=lasting_server.url)
-        client.hset(conf, "schema", "1")
+        client.hset(conf, "schema", SCHEMA)
     assert late.code != 0
-    assert "schema 2 of a later version" in late.stderr
+    assert f"schema {SCHEMA + 1} of a later version" in late.stderr
     assert "Traceback" not in late.stderr
     result = crawl.wait()
     assert result.code == 0, result.stderr

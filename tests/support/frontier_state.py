@@ -9,7 +9,12 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, Record
-from rdfcrawl.frontier.queue.candidate import away_partition, unpack
+from rdfcrawl.frontier.queue.candidate import (
+    STORED,
+    away_partition,
+    stored_items,
+    unpack,
+)
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.crawl import FrontierView
@@ -133,9 +138,9 @@ async def read_partition(redis: Redis, prefix: str) -> PartitionState:
         kind, _, rest = name.removeprefix(f"{prefix}:").partition(":")
         await _read_key(redis, state, name, kind, rest)
     for key, host in state.hosts.items():
-        if first := host.get("i", ""):
-            queue = state.queues.setdefault((key, int(first[0])), [])
-            queue.insert(0, first[1:].encode("latin-1"))
+        values = [host.get(name, "").encode("latin-1") for name in STORED]
+        for band, item in reversed(stored_items(values)):
+            state.queues.setdefault((key, band), []).insert(0, item)
     return state
 
 

@@ -41,7 +41,7 @@ class _Prepared(NamedTuple):
     """The part of requests that is the same for a server."""
 
     server: HttpServer
-    headers: dict[str, str]
+    host: str  # the `Host` header
     head: bytes
 
 
@@ -53,6 +53,7 @@ class RequestHeads:
 
     def __post_init__(self) -> None:
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
+        self._after_host = lru_cache(maxsize=_MAX_PREPARED)(self._head_after_host)
 
     def request_for(
         self, url: str, options: RequestOptions
@@ -68,13 +69,17 @@ class RequestHeads:
         origin, path = parts.groups() if parts is not None else _split(url)
         prepared = self._prepared(origin, options.accept)
         if options.headers or options.data:
-            return prepared.server, _special(prepared, path, options)
+            headers = {"Host": prepared.host, **self.headers, "Accept": options.accept}
+            return prepared.server, _special(headers, path, options)
         return prepared.server, b"GET " + path.encode() + prepared.head
 
     def _prepare(self, origin: str, accept: str) -> _Prepared:
         server, name = _server_of(origin)
-        headers = {"Host": name, **self.headers, "Accept": accept}
-        return _Prepared(server, headers, _head(headers))
+        head = f" HTTP/1.1\r\nHost: {name}".encode() + self._after_host(accept)
+        return _Prepared(server, name, head)
+
+    def _head_after_host(self, accept: str) -> bytes:
+        return _lines({**self.headers, "Accept": accept})
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -114,19 +119,20 @@ def _server_of(origin: str) -> tuple[HttpServer, str]:
     return server, name if port == default else f"{name}:{port}"
 
 
-def _special(prepared: _Prepared, path: str, options: RequestOptions) -> bytes:
+def _special(usual: Mapping[str, str], path: str, options: RequestOptions) -> bytes:
     """Return a request with its own headers or a body."""
-    headers = CIMultiDict(prepared.headers)
+    headers = CIMultiDict(usual)
     headers.update(options.headers)
     if options.data:
         headers["Content-Length"] = str(len(options.data))
         headers.setdefault("Content-Type", "application/octet-stream")
     method = "POST " if options.data else "GET "
-    return (method + path).encode() + _head(headers) + options.data
+    return f"{method}{path} HTTP/1.1".encode() + _lines(headers) + options.data
 
 
-def _head(headers: Mapping[str, str]) -> bytes:
+def _lines(headers: Mapping[str, str]) -> bytes:
+    """Return the lines of headers, from the end of the line before them."""
     lines = [f"{name}: {value}" for name, value in headers.items()]
     if any(map(_NOT_IN_HEADER.search, lines)):
         raise ValueError("a control character in a header of the request")
-    return "\r\n".join([" HTTP/1.1", *lines, "", ""]).encode()
+    return "\r\n".join(["", *lines, "", ""]).encode()

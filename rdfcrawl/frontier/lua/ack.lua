@@ -47,12 +47,31 @@ local function settle_all(key, domain, items, at, n)
   if is_any then look_at(domain) end
 end
 
-local at = 2
+-- First which leases are held, then the batches: one command for the leases, not two for
+-- each of them.
+local batches, names, at = {}, {}, 2
 while at <= #ARGV do
+  local n = tonumber(ARGV[at + 2])
+  batches[#batches + 1] = at
+  names[#names + 1] = ARGV[at + 1] .. ':' .. ARGV[at]
+  at = at + 4 + n + 2 * tonumber(ARGV[at + 3 + n])
+end
+
+local MOST_ARGUMENTS = 1000
+local function each_part(names, see)
+  for i = 1, #names, MOST_ARGUMENTS do
+    see(i, unpack(names, i, math.min(i + MOST_ARGUMENTS - 1, #names)))
+  end
+end
+
+local ended, flights, held = {}, {}, {}
+each_part(names, function(first, ...)
+  for i, score in ipairs(redis.call('ZMSCORE', T .. ':lease', ...)) do held[first + i - 1] = score end
+end)
+for i, at in ipairs(batches) do
   local key, epoch, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
-  local m = tonumber(ARGV[at + 3 + n])
-  local h = redis.call('HMGET', host_of(key), 'lk', 'e')
-  if h[1] == epoch or redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
+  local h = held[i] and redis.call('HMGET', host_of(key), 'lk', 'e')
+  if not h or h[1] == epoch then
     results[#results + 1] = '0'
   else
     local flight = flight_of(key, epoch)
@@ -62,12 +81,16 @@ while at <= #ARGV do
     end
     if n > 0 then keep_failed(key, flight, at + 3, n) end
     failed = failed + n
-    redis.call('DEL', flight)
-    if h[2] then settle_all(key, domain_of_host(key, h[2]), items, at + 4 + n, m) end
+    ended[#ended + 1] = names[i]
+    flights[#flights + 1] = flight
+    if h[2] then
+      settle_all(key, domain_of_host(key, h[2]), items, at + 4 + n, tonumber(ARGV[at + 3 + n]))
+    end
     results[#results + 1] = '1'
   end
-  at = at + 4 + n + 2 * m
 end
+each_part(ended, function(_, ...) redis.call('ZREM', T .. ':lease', ...) end)
+each_part(flights, function(_, ...) redis.call('DEL', ...) end)
 count('l', -done)
 count('done', done)
 count('failed', failed)

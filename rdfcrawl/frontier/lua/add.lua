@@ -17,9 +17,6 @@ local most_of_key, most_keys, most_of_domain = tonumber(ARGV[1]), tonumber(ARGV[
 local fill, most_over, only_looks = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == 'look'
 local most_here = tonumber(ARGV[7])
 local has_budget = most_of_key > 0 or most_of_domain > 0
--- The first URI of a key is stored with the key, as a separate list takes 200 bytes and
--- most keys have no other URI. A longer one would unfold the hash.
-local MOST_INLINE = 60
 local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
 local SITEMAP = 2 -- kind of robots.txt and sitemaps (`records.Kind`): no budget
 local AGAIN = string.format('%d', REFRESH_BAND) -- refetched URIs were accepted before
@@ -118,11 +115,35 @@ local function make_first_ready(key, n, lock, not_before, crowd)
   make_ready(key, n, lock, is_due and now_text or not_before, crowd)
 end
 
+-- Returns {field, value, ...} to store new URIs with their key; nil if they do not fit,
+-- or if others of the key are in lists. `h` has the stored ones from place 9 on.
+local function fields_for(h, bands, waiting, fresh)
+  local n_stored, last, fields = 0, 0, {}
+  for slot = 1, N_STORED do
+    if h[8 + slot] then n_stored, last = n_stored + 1, slot end
+  end
+  if waiting ~= n_stored or last + fresh > N_STORED then return nil end
+  for band, list in pairs(bands) do
+    for _, item in ipairs(list) do
+      local text = band .. item
+      if band == AGAIN or #text > 2 * FIELD_BYTES then return nil end
+      last = last + 1
+      fields[#fields + 1] = STORED[last]
+      fields[#fields + 1] = sub(text, 1, FIELD_BYTES)
+      if #text > FIELD_BYTES then
+        fields[#fields + 1] = REST[last]
+        fields[#fields + 1] = sub(text, FIELD_BYTES + 1)
+      end
+    end
+  end
+  return fields
+end
+
 local function add_to(key, place, at, n)
   local host = host_of(key)
   -- The number of free URIs (`x`) only matters if there are any; else `n` is read
   -- again.
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob', 'wd')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob', 'wd', unpack(STORED))
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local free, most = has_budget and tonumber(h[6] or 0) or 0, most_of_key
   if h[7] then -- budget set by an operator
@@ -203,19 +224,13 @@ local function add_to(key, place, at, n)
     return
   end
   if accepted == 0 then new_hosts = new_hosts + 1 end
-  local first = nil
-  for band, list in pairs(bands) do
-    if accepted == 0 and fresh == 1 and #list[1] < MOST_INLINE and band ~= AGAIN then
-      first = band .. list[1]
-    else
-      call('RPUSH', queue_of(key, band), unpack(list))
-    end
-  end
-  if first then
-    call('HSET', host, 'n', '1', 'a', '1', 'i', first)
+  local n_waiting, n_accepted = waiting + fresh - held, format('%d', accepted + fresh)
+  n_waiting = waiting - held == accepted and n_accepted or format('%d', n_waiting)
+  local fields = fields_for(h, bands, waiting, fresh - held)
+  if fields then
+    call('HSET', host, 'n', n_waiting, 'a', n_accepted, unpack(fields))
   else
-    local n_waiting, n_accepted = waiting + fresh - held, format('%d', accepted + fresh)
-    n_waiting = waiting - held == accepted and n_accepted or format('%d', n_waiting)
+    for band, list in pairs(bands) do call('RPUSH', queue_of(key, band), unpack(list)) end
     call('HSET', host, 'n', n_waiting, 'a', n_accepted)
   end
   if held > 0 then call('HSETNX', host, 'e', #domain_of(key, place)) end

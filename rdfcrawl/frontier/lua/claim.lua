@@ -46,14 +46,26 @@ local function given_before(leases)
   return visits
 end
 
-local function take_bands(key, most, items, first)
+-- Moves stored URIs to the items, as long as there is room; `band` is a digit, or nil for
+-- any.
+local function take_stored(key, most, items, stored, band)
+  local taken = {}
+  for _, one in ipairs(stored) do
+    if #items == most then break end
+    if not band or one[2] == band then
+      taken[#taken + 1] = STORED[one[1]]
+      if one[4] then taken[#taken + 1] = REST[one[1]] end
+      items[#items + 1] = one[3]
+    end
+  end
+  if #taken > 0 then redis.call('HDEL', host_of(key), unpack(taken)) end
+end
+
+local function take_bands(key, most, items, stored)
   for _, band in ipairs(ORDINARY_BANDS) do
     if #items == most then break end
-    if first and tonumber(string.sub(first, 1, 1)) == band then
-      redis.call('HDEL', host_of(key), 'i')
-      items[#items + 1] = string.sub(first, 2)
-      if #items == most then break end
-    end
+    if #stored > 0 then take_stored(key, most, items, stored, tostring(band)) end
+    if #items == most then break end
     local popped = redis.call('LPOP', queue_of(key, band), most - #items)
     for _, item in ipairs(popped or {}) do
       items[#items + 1] = item ~= '' and item or '?' -- '' stands for a finished item
@@ -62,7 +74,7 @@ local function take_bands(key, most, items, first)
 end
 
 -- Refetched pages get half of the turns if other URIs wait. The odd one alternates.
-local function take_ordinary(key, most, items, first)
+local function take_ordinary(key, most, items, stored)
   local again, kept = queue_of(key, REFRESH_BAND), 0
   local n_again = redis.call('LLEN', again)
   if n_again > 0 then
@@ -76,7 +88,7 @@ local function take_ordinary(key, most, items, first)
       end
     end
   end
-  take_bands(key, most - kept, items, first)
+  take_bands(key, most - kept, items, stored)
   if n_again > 0 and #items < most then
     for _, item in ipairs(redis.call('LPOP', again, most - #items) or {}) do
       items[#items + 1] = item ~= '' and item or '?'
@@ -84,30 +96,36 @@ local function take_ordinary(key, most, items, first)
   end
 end
 
--- Most keys have only links, or a single URI: a fast path. Returns the items taken, or
--- nil if there may be others. `n` is the number of URIs of the key.
-local function take_links(key, most, n, first)
-  if first then
-    if n ~= 1 then return nil end
-    redis.call('HDEL', host_of(key), 'i')
-    return {string.sub(first, 2)}
+local RANKS = {}
+for rank, band in ipairs(ORDINARY_BANDS) do RANKS[tostring(band)] = rank end
+
+-- Most keys have only links, or few URIs: a fast path. Returns the items taken, or nil if
+-- there may be others. `n` is the number of URIs of the key.
+local function take_links(key, most, n, stored)
+  local rest, is_mixed = n - #stored, false
+  for _, one in ipairs(stored) do is_mixed = is_mixed or one[2] ~= '2' end -- LINK_BAND
+  if n < 1 or rest > 0 and is_mixed then return nil end
+  local links, items = queue_of(key, LINK_BAND), {}
+  if rest ~= 0 and redis.call('LLEN', links) ~= rest then return nil end
+  if is_mixed and n > 1 then
+    for i, one in ipairs(stored) do one[5] = RANKS[one[2]] * 10 + i end
+    table.sort(stored, function(a, b) return a[5] < b[5] end)
   end
-  local links = queue_of(key, LINK_BAND)
-  if n < 1 or redis.call('LLEN', links) ~= n then return nil end
-  local items = redis.call('LPOP', links, most == most_items and ARGV[2] or most)
-  for i, item in ipairs(items) do
-    if item == '' then items[i] = '?' end
+  if #stored > 0 then take_stored(key, most, items, stored) end
+  if rest > 0 and #items < most then
+    for _, item in ipairs(redis.call('LPOP', links, most - #items)) do
+      items[#items + 1] = item ~= '' and item or '?'
+    end
   end
   return items
 end
 
--- `first` is the URI stored with the key, if any.
-local function take(key, most, failures, first)
+local function take(key, most, failures, stored)
   local retries = queue_of(key, RETRY_BAND)
   local items = {}
   local retry = failures % 2 == 1 and redis.call('LINDEX', retries, 0)
   if retry and is_suspect(retry) then
-    take_ordinary(key, 1, items, first)
+    take_ordinary(key, 1, items, stored)
     if #items > 0 then return items end
   end
   for i, item in ipairs(redis.call('LRANGE', retries, 0, most - 1)) do
@@ -121,7 +139,7 @@ local function take(key, most, failures, first)
     redis.call('LPOP', retries, #items)
     if is_suspect(items[1]) then return items end
   end
-  take_ordinary(key, most, items, first)
+  take_ordinary(key, most, items, stored)
   return items
 end
 
@@ -149,14 +167,21 @@ if name ~= '' then
   end
 end
 
--- Leases a waiting key.
+-- One command for many leases: ends has the time and the name of each.
+local ends, MOST_ARGUMENTS = {}, 1000
+local function store_ends()
+  if #ends > 0 then redis.call('ZADD', T .. ':lease', unpack(ends)) end
+  ends = {}
+end
+
+-- Leases a key that waits no longer.
 local function lease_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'u', 'g', 'od', 'k', 'n', 'ep', 'i')
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'u', 'g', 'od', 'k', 'n', 'ep', unpack(STORED))
   local delay = math.max(tonumber(h[1] or default_delay), tonumber(h[6] or 0))
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local n = tonumber(h[8] or 0)
-  local items = take_links(key, most, n, h[10]) or take(key, most, tonumber(h[2] or 0), h[10])
+  local n, stored = tonumber(h[8] or 0), stored_in(h, 10, key)
+  local items = take_links(key, most, n, stored) or take(key, most, tonumber(h[2] or 0), stored)
   if #items < most and n > #items then take_deferred(key, most, items) end
   if #items == 0 and redis.call('ZCARD', deferred_of(key)) > 0 then
     make_due(key, n, nil, now, crowd_of(key, h[5]))
@@ -167,10 +192,13 @@ local function lease_key(key)
     local left = string.format('%d', n - #items)
     redis.call('HSET', host, 'n', left, 'lk', of_epoch, 'ep', of_epoch)
     redis.call('RPUSH', flight_of(key, of_epoch), unpack(items))
-    redis.call('ZADD', T .. ':lease', lease_end, of_epoch .. ':' .. key)
     taken = taken + #items
     visits[#visits + 1] = visit_of(key, epoch, h, items)
-    leases[#leases + 1] = of_epoch .. ':' .. key .. '\0'
+    local lease_name = of_epoch .. ':' .. key
+    leases[#leases + 1] = lease_name .. '\0'
+    ends[#ends + 1] = lease_end
+    ends[#ends + 1] = lease_name
+    if #ends >= MOST_ARGUMENTS then store_ends() end
   end
 end
 
@@ -192,16 +220,18 @@ local function lease_of_crowd(place)
 end
 
 local function lease_due(most)
-  local until_ms = now - grace
+  local until_ms, alone = now - grace, {}
   local due = redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', until_ms, 'LIMIT', 0, most)
   for _, key in ipairs(due) do
-    if string.byte(key) == 64 then -- '@'
-      lease_of_crowd(key)
-    else
-      redis.call('ZREM', T .. ':ready', key)
-      lease_key(key)
-    end
+    if string.byte(key) ~= 64 then alone[#alone + 1] = key end -- '@'
   end
+  for i = 1, #alone, MOST_ARGUMENTS do
+    redis.call('ZREM', T .. ':ready', unpack(alone, i, math.min(i + MOST_ARGUMENTS - 1, #alone)))
+  end
+  for _, key in ipairs(due) do
+    if string.byte(key) == 64 then lease_of_crowd(key) else lease_key(key) end
+  end
+  store_ends()
   return #due
 end
 

@@ -3,7 +3,7 @@
 -- Returns {time in ms, fields of its state, when it is due or -1, name of its crowd or
 -- '', {waiting in band 0, ..., in band 9, deferred}, {band, item, ... in the order of
 -- claims}, {epoch, end of the lease, URIs in flight, ...}, fields of its clock, whether
--- it is marked as away}; the URI stored with the key is counted and listed in its band.
+-- it is marked as away}; URIs stored with the key are counted and listed in their bands.
 local key, most = ARGV[1], tonumber(ARGV[2])
 local state = redis.call('HGETALL', host_of(key))
 local fields = {}
@@ -11,16 +11,18 @@ for i = 1, #state, 2 do fields[state[i]] = state[i + 1] end
 local crowd = crowd_of(key, fields.g)
 local due = redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', key)
 
-local sizes, head = {}, {}
+local sizes, head, stored = {}, {}, stored_of(key)
 for band = 0, REFRESH_BAND do sizes[band + 1] = redis.call('LLEN', queue_of(key, band)) end
 sizes[REFRESH_BAND + 2] = redis.call('ZCARD', deferred_of(key))
 
 local function list(band)
-  if fields.i and tonumber(string.sub(fields.i, 1, 1)) == band then
-    sizes[band + 1] = sizes[band + 1] + 1
-    if #head < 2 * most then
-      head[#head + 1] = band
-      head[#head + 1] = string.sub(fields.i, 2)
+  for _, one in ipairs(stored) do
+    if tonumber(one[2]) == band then
+      sizes[band + 1] = sizes[band + 1] + 1
+      if #head < 2 * most then
+        head[#head + 1] = band
+        head[#head + 1] = one[3]
+      end
     end
   end
   local room = most - #head / 2

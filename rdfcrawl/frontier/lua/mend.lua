@@ -22,8 +22,8 @@ local what, name = ARGV[1], ARGV[2]
 
 local function mend_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'a', 'lk', 'p', 'g', 'i', 'na')
-  local length, lock, crowd = length_of(key, h[6]), h[3], crowd_of(key, h[5])
+  local h = redis.call('HMGET', host, 'n', 'a', 'lk', 'p', 'g', 'na')
+  local length, lock, crowd = length_of(key), h[3], crowd_of(key, h[5])
   if not h[1] and not h[2] then
     make_unready(key, nil)
     redis.call('ZREM', T .. ':down', key)
@@ -48,7 +48,7 @@ local function mend_key(key)
   if length == 0 or lock then
     make_unready(key, crowd)
   elseif not redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', key) then
-    make_due(key, length, false, math.max(now_ms(), tonumber(h[7] or 0)), crowd)
+    make_due(key, length, false, math.max(now_ms(), tonumber(h[6] or 0)), crowd)
   end
 end
 
@@ -139,12 +139,12 @@ elseif what == 'grants' then
   end
   look_at(name)
 elseif what == 'forget' then
-  local h = redis.call('HMGET', host_of(name), 'n', 'lk', 'i')
+  local h = redis.call('HMGET', host_of(name), 'n', 'lk')
   local is_free = not h[2] or h[2] == PAUSED
   for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
     if string.match(member, ':(.*)$') == name then is_free = false end
   end
-  if is_free and length_of(name, h[3]) == 0 and redis.call('EXISTS', host_of(name)) == 1 then
+  if is_free and length_of(name) == 0 and redis.call('EXISTS', host_of(name)) == 1 then
     redis.call('DEL', host_of(name), deferred_of(name))
     redis.call('SREM', T .. ':paused', name)
     make_unready(name, nil)

@@ -3,8 +3,8 @@
 --
 -- Invariants, each kept by every script:
 --   seen = q + l + w + done + dead + known      (fields of T:cnt)
---   q = sum of n over T:h:*  = sum of LLEN over T:q:* and ZCARD over T:later:*, and of `i`
---     over T:h:*
+--   q = sum of n over T:h:*  = sum of LLEN over T:q:* and ZCARD over T:later:*, and of
+--     the URIs stored with keys in T:h:* (`STORED`)
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)
 --     <=>  n > 0, not locked (lk); a key that is paused and not leased is locked
@@ -42,6 +42,33 @@ end
 local function host_of(key) return T .. ':h:' .. key end
 local function queue_of(key, band) return T .. ':q:' .. key .. ':' .. band end
 local function flight_of(key, epoch) return T .. ':i:' .. key .. ':' .. epoch end
+
+-- The first URIs of a key are stored with it, each with the digit of its band in front:
+-- a list takes 200 bytes and a few commands, and most keys have few URIs at a time. They
+-- are in the order of arrival, and before those of the same band in lists. Long ones have
+-- a second field, as a longer value would unfold the hash.
+local STORED, REST = {'i', 'j', 'l'}, {'r', 's', 't'}
+local N_STORED, FIELD_BYTES = 3, 64
+
+-- Returns {number, digit of the band, item, whether it is long} of each stored URI of a
+-- key. `values` has the values of `STORED` from place `at` on.
+local function stored_in(values, at, key)
+  local stored = {}
+  for slot = 1, N_STORED do
+    local text = values[at + slot - 1]
+    if text then
+      local is_long = #text == FIELD_BYTES
+      if is_long then text = text .. (redis.call('HGET', host_of(key), REST[slot]) or '') end
+      stored[#stored + 1] = {slot, string.sub(text, 1, 1), string.sub(text, 2), is_long}
+    end
+  end
+  return stored
+end
+
+local function stored_of(key)
+  return stored_in(redis.call('HMGET', host_of(key), unpack(STORED)), 1, key)
+end
+
 local function clock_of(key) return T .. ':t:' .. key end
 local function count(field, by)
   if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end

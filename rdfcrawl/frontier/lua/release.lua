@@ -56,10 +56,11 @@ local function release(at)
   local key, epoch, rest, refused = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
   local delay, address, r = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 7])
   local host = host_of(key)
-  if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e', 'p', 'u', 'k', 'wd', 'os')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e', 'p', 'u', 'k', 'wd', 'os', 'na')
   -- Repeated after a lost reply: do not put items back twice.
-  if h[2] ~= epoch then return '1' end
+  if h[2] ~= epoch then
+    return redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) and '1' or '0'
+  end
   redis.call('HDEL', host, 'lk', 'at')
   local lock = h[6] and PAUSED
   if lock then redis.call('HSET', host, 'lk', lock) end
@@ -92,7 +93,11 @@ local function release(at)
   count('un', aside)
   local n = tonumber(h[1]) + r - ungranted - aside
   local not_before = string.format('%d', now + rest)
-  redis.call('HSET', host, 'n', r == ungranted + aside and h[1] or n, 'na', not_before)
+  if r ~= ungranted + aside then
+    redis.call('HSET', host, 'n', n, 'na', not_before)
+  elseif rest > 0 or tonumber(h[11] or 0) > now then
+    redis.call('HSET', host, 'na', not_before)
+  end
   if delay == '0' then
     redis.call('HDEL', host, 'd')
   elseif delay ~= '' then

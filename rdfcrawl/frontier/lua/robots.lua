@@ -25,34 +25,49 @@ local results = {}
 
 local function asked_by(origin) return T .. ':rf:' .. origin end
 
-local function keep(origin, value)
-  local before = redis.call('HGET', young, origin)
-  local bytes = tonumber(redis.call('HGET', young, '') or 0)
-  if not before and redis.call('HLEN', young) > most or bytes > most_bytes then
+-- Of the young table, read and written once: its bytes, and its number of fields.
+local bytes, n = nil, nil
+local is_changed = false
+
+local function keep(origin, value, before)
+  if not bytes then
+    bytes, n = tonumber(redis.call('HGET', young, '') or 0), redis.call('HLEN', young)
+  end
+  if not before and n > most or bytes > most_bytes then
     redis.call('UNLINK', old) -- large: RENAME would delete it synchronously
     redis.call('RENAME', young, old)
-    bytes, before = 0, nil
+    bytes, n, before = 0, 1, nil
   end
   bytes = bytes + #value - (before and #before or -#origin)
-  redis.call('HSET', young, origin, value, '', string.format('%d', bytes))
+  if not before then n = n + 1 end
+  redis.call('HSET', young, origin, value)
+  is_changed = true
+end
+
+local function store_bytes()
+  if not is_changed then return end
+  redis.call('HSET', young, '', string.format('%d', bytes))
   redis.call('PEXPIRE', young, kept_ms)
 end
 
 local function entry_of(origin)
   local value = redis.call('HGET', young, origin)
+  local before = value
   if not value then
     value = redis.call('HGET', old, origin)
     if value then keep(origin, value) end
+    before = value
   end
   local at, due, failures, status, rules =
     string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)|(.*)$')
   at = tonumber(at or 0)
   if at + kept_ms <= now then at, rules = 0, '' end
-  return at, tonumber(due or 0), tonumber(failures or 0), tonumber(status or 0), rules
+  return at, tonumber(due or 0), tonumber(failures or 0), tonumber(status or 0), rules,
+    before
 end
 
-local function write(origin, at, due, failures, status, rules)
-  keep(origin, string.format('%d %d %d %d|', at, due, failures, status) .. rules)
+local function write(origin, at, due, failures, status, rules, before)
+  keep(origin, string.format('%d %d %d %d|', at, due, failures, status) .. rules, before)
 end
 
 local function look(origin, token, is_hasty)
@@ -71,9 +86,9 @@ local function finish(origin, token)
 end
 
 local function bad(origin, status)
-  local at, _, failures, _, rules = entry_of(origin)
+  local at, _, failures, _, rules, before = entry_of(origin)
   local wait = math.min(longest_ms, first_ms * 2 ^ math.min(failures, 40))
-  write(origin, at, now + wait, failures + 1, status, rules)
+  write(origin, at, now + wait, failures + 1, status, rules, before)
   return {at > 0 and 1 or 3, wait, status, rules}
 end
 
@@ -90,7 +105,7 @@ for i = 7, #ARGV, 5 do
     finish(origin, token)
     if what == 'good' then
       local ms = tonumber(ARGV[i + 4])
-      write(origin, now, now + ms, 0, 200, ARGV[i + 3])
+      write(origin, now, now + ms, 0, 200, ARGV[i + 3], redis.call('HGET', young, origin))
       results[#results + 1] = {1, ms, 200, ''}
     elseif what == 'bad' then
       results[#results + 1] = bad(origin, tonumber(ARGV[i + 3]))
@@ -99,4 +114,5 @@ for i = 7, #ARGV, 5 do
     end
   end
 end
+store_bytes()
 return results

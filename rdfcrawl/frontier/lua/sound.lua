@@ -1,6 +1,6 @@
 -- Invariants of a key and of a partition, for checks and repairs.
-local function length_of(key, first)
-  local n = first and 1 or 0
+local function length_of(key)
+  local n = #stored_of(key)
   for band = 0, REFRESH_BAND do n = n + redis.call('LLEN', queue_of(key, band)) end
   return n + redis.call('ZCARD', deferred_of(key))
 end
@@ -10,8 +10,8 @@ end
 -- T:paused, or the reverse, R waits and must not, W must wait and does not, D counts as
 -- refusing without work.
 local function faults_of(key)
-  local h = redis.call('HMGET', host_of(key), 'n', 'a', 'lk', 'p', 'g', 'i')
-  local length, lock, faults = length_of(key, h[6]), h[3], ''
+  local h = redis.call('HMGET', host_of(key), 'n', 'a', 'lk', 'p', 'g')
+  local length, lock, faults = length_of(key), h[3], ''
   local is_known = h[1] or h[2]
   if not is_known and length > 0 then return 'S', length end
   if is_known and tonumber(h[1] or -1) ~= length then faults = faults .. 'N' end
@@ -101,9 +101,9 @@ local function true_counts(domains)
   }
 end
 
--- Calls `see` for each queued item of a key; `first` is that of its state.
-local function each_item_of(key, first, see)
-  if first then see(string.sub(first, 2)) end
+-- Calls `see` for each queued item of a key.
+local function each_item_of(key, see)
+  for _, one in ipairs(stored_of(key)) do see(one[3]) end
   for band = 0, REFRESH_BAND do
     for _, item in ipairs(redis.call('LRANGE', queue_of(key, band), 0, -1)) do see(item) end
   end
@@ -120,8 +120,8 @@ local function read_grants()
     end
   end
   each_with_work(function(key)
-    local h = redis.call('HMGET', host_of(key), 'e', 'i')
-    if h[1] then each_item_of(key, h[2], see(key, h[1])) end
+    local domain_length = redis.call('HGET', host_of(key), 'e')
+    if domain_length then each_item_of(key, see(key, domain_length)) end
   end)
   for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
     local epoch, key = string.match(member, '^(%d+):(.*)$')

@@ -8,7 +8,7 @@
 -- stays locked. Dropped URIs stay in the seen set, as marks.
 local action, key, value = ARGV[1], ARGV[2], ARGV[3]
 local host = host_of(key)
-local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e', 'p', 'fs', 'na', 'i')
+local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e', 'p', 'fs', 'na')
 local n, lock, crowd = tonumber(h[1] or 0), h[2], crowd_of(key, h[3])
 local domain = h[4] and domain_of_host(key, h[4])
 local actions = {}
@@ -57,14 +57,15 @@ end
 
 function actions.drop()
   if n == 0 then return 0 end
-  if domain then give_back({string.sub(h[8] or '', 2)}) end
+  for _, one in ipairs(domain and stored_of(key) or {}) do give_back({one[3]}) end
   for band = 0, REFRESH_BAND do
     if domain then give_back(redis.call('LRANGE', queue_of(key, band), 0, -1)) end
     redis.call('UNLINK', queue_of(key, band))
   end
   if domain then give_back(redis.call('ZRANGE', deferred_of(key), 0, -1)) end
   redis.call('UNLINK', deferred_of(key))
-  redis.call('HDEL', host, 'i', 'wd', 'u')
+  redis.call('HDEL', host, 'wd', 'u', unpack(STORED))
+  redis.call('HDEL', host, unpack(REST))
   make_unready(key, crowd)
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'n', 0)

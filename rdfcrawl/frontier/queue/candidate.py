@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import log
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 from rdfcrawl.core.errors import Fault, SourceFault
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.redis.server_state import ServerState
 
 
+# Fields of a key's first URIs, each of which begins in the first half (`prelude.lua`).
+STORED: Final = ("i", "j", "l", "r", "s", "t")
 SEEN_ONLY: Final = b"k"  # item that only marks a candidate as seen
 FORGOTTEN: Final = b"f"  # item that removes the mark of a candidate
 _MAX_KNOWN: Final = 100_000
@@ -209,18 +211,28 @@ def pack_link(
     """
     text = f"{chr(head)}{chr(min(depth, 255))}{short}"
     if parent or profile:
-        # A common prefix that is cheap to find.
-        if parent.startswith(url):
-            shared = min(len(url), _MAX_SHARED)
-        else:
-            shared = min(url.rfind("/") + 1, _MAX_SHARED)
-            if url[:shared] != parent[:shared]:
-                shared = min(url.find("/", url.find("://") + 3) + 1, _MAX_SHARED)
-                shared = shared if url[:shared] == parent[:shared] else 0
+        shared = min(url.rfind("/") + 1, _MAX_SHARED)
+        if url[:shared] != parent[:shared] or parent.startswith(url):
+            shared = _n_shared(url, parent)
         text = f"{text}\0{chr(shared)}{parent[shared:]}"
     if profile:
         text = f"{text}\0{_PROFILE}{profile}"
     return text.encode("latin-1")  # one byte per character: URLs are ASCII
+
+
+def _n_shared(url: str, parent: str) -> int:
+    """Return the length of the common prefix of two URLs, at least their origin."""
+    most = min(len(url), len(parent), _MAX_SHARED)
+    least = min(url.find("/", url.find("://") + 3) + 1, most)
+    if url[:least] != parent[:least]:
+        return 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if url[:middle] == parent[:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def unpack(payload: bytes, key: str) -> Record:
@@ -257,6 +269,20 @@ def unpack_or_none(item: bytes, key: str) -> Record | None:
         return unpack(item, key)
     except (ValueError, LookupError, SourceFault):
         return None
+
+
+def stored_items(values: Sequence[Any]) -> list[tuple[int, bytes]]:
+    """Return band and payload of the URIs stored with a key, in order of arrival.
+
+    Args:
+        values: of the fields `STORED`, as bytes; None or empty without a URI.
+
+    >>> stored_items([b"2one", None, b"4thr", None, None, b"ee"])
+    [(2, b'one'), (4, b'three')]
+    """
+    half = len(STORED) // 2
+    pairs = zip(values[:half], values[half:], strict=True)
+    return [(int(text[:1]), text[1:] + (rest or b"")) for text, rest in pairs if text]
 
 
 def parent_of(payload: bytes, key: str) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from zlib import crc32
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.core.options.table import OptionsTable, integer, number
@@ -341,6 +342,17 @@ class KeptRules(NamedTuple):
 
 
 _UNKNOWN: Final = KeptRules(is_due=True)
+_MOST_PARTITIONS: Final = 4  # that keep rules
+
+
+def n_rules_partitions(n_partitions: int) -> int:
+    """Return how many partitions keep rules, the first ones of a crawl."""
+    return min(_MOST_PARTITIONS, n_partitions)
+
+
+def rules_partition(name: str, n_partitions: int) -> int:
+    """Return the partition that keeps the rules of an origin, or of its TDM file."""
+    return crc32(name.encode()) % n_rules_partitions(n_partitions)
 
 
 class RulesKeeper(Protocol):

@@ -15,11 +15,11 @@ import logging
 import secrets
 from asyncio import Future
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Final, cast
-from zlib import crc32
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -30,7 +30,9 @@ from rdfcrawl.frontier.queue.host_rules import (
     BlockedHosts,
     KeepingOptions,
     KeptRules,
+    n_rules_partitions,
     read_file,
+    rules_partition,
 )
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.redis.operations import Argument, millisecs
@@ -38,6 +40,8 @@ from rdfcrawl.uri import BadUri
 
 # First and longest pause while another worker requests the file.
 _LOOK_SECS: Final = 0.05, 1.0
+_SEND_SECS: Final = 0.02  # for which rules that were read wait for the next call
+_CLOSE_SECS: Final = 1.0  # most time for the last of them when the worker ends
 _BATCH_SIZE: Final = 200  # origins per call: long scripts block all other workers
 
 
@@ -47,7 +51,11 @@ Entry = tuple[str, str, str, bytes, str]
 
 
 class KeptRobots:
-    """The rules of the origins of a crawl, spread over its partitions by hash."""
+    """The rules of the origins of a crawl, in a few partitions by hash.
+
+    Most calls are for few origins: in many partitions, each would be a script call of
+    its own, which costs more than its content.
+    """
 
     def __init__(
         self, frontier: Frontier, retry: RedisRetry, options: KeepingOptions
@@ -60,6 +68,7 @@ class KeptRobots:
         self._tokens: dict[str, str] = {}  # of origins that are requested from here
         self._pending: list[tuple[Entry, Future[KeptRules | None]]] = []
         self._sending: asyncio.Task[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
         self._holding: asyncio.Task[None] | None = None
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
@@ -80,10 +89,14 @@ class KeptRobots:
         return found
 
     async def close(self) -> None:
-        """Stop requesting rules."""
-        for task in filter(None, (self._holding, self._sending)):
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        """Stop requesting rules; those that were read are stored first."""
+        self._begin_sending()
+        if self._sending is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._sending, _CLOSE_SECS)
+        if self._holding is not None:
+            self._holding.cancel()
+            await asyncio.gather(self._holding, return_exceptions=True)
 
     async def _hold(self) -> None:
         """Prolong the claims on origins; most requests end sooner."""
@@ -96,8 +109,15 @@ class KeptRobots:
             self._holding = None
 
     async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
-        """See `RulesKeeper.keep_rules`."""
-        await self._end(origin, "good", rules, str(millisecs(secs)))
+        """See `RulesKeeper.keep_rules`.
+
+        Rules are sent with the next call, or soon: until then, other workers wait.
+        """
+        token = self._tokens.pop(origin, "")
+        self._add(origin, token, "good", rules, str(millisecs(secs)))
+        if self._later is None and self._sending is None:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(_SEND_SECS, self._begin_sending)
 
     async def note_failure(self, origin: str, status: int) -> KeptRules:
         """See `RulesKeeper.note_failure`."""
@@ -117,11 +137,21 @@ class KeptRobots:
         self, origin: str, token: str, what: str, value: bytes = b"", secs: str = ""
     ) -> KeptRules | None:
         """Return None while another worker requests the file."""
-        future: Future[KeptRules | None] = asyncio.get_running_loop().create_future()
-        self._pending.append(((origin, token, what, value, secs), future))
-        if self._sending is None:
-            self._sending = asyncio.create_task(self._send_all())
+        future = self._add(origin, token, what, value, secs)
+        self._begin_sending()
         return await future
+
+    def _add(self, *entry: *Entry) -> Future[KeptRules | None]:
+        future: Future[KeptRules | None] = asyncio.get_running_loop().create_future()
+        self._pending.append((entry, future))
+        return future
+
+    def _begin_sending(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        if self._sending is None and self._pending:
+            self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
         try:
@@ -151,7 +181,7 @@ class KeptRobots:
         frontier = self._frontier
         places: dict[int, list[int]] = {}
         for place, entry in enumerate(entries):
-            partition = crc32(entry[0].encode()) % frontier.partitions
+            partition = rules_partition(entry[0], frontier.partitions)
             places.setdefault(partition, []).append(place)
         head = self._head()
         calls: list[tuple[str, list[Argument]]] = [
@@ -170,7 +200,7 @@ class KeptRobots:
         return replies
 
     def _head(self) -> list[Argument]:
-        options, n = self._options, self._frontier.partitions
+        options, n = self._options, n_rules_partitions(self._frontier.partitions)
         return [
             # Both halves of a table together have at most its share.
             max(1, options.most // (2 * n)),

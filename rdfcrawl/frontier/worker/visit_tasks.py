@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 _LOOK_AGAIN_SECS = 0.2
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
+_KEYS_PER_CALL: Final = 8  # a call costs Redis as much as a host or two
 _FEW_WORKERS = 4
 _WAIT_SHARE: Final = 0.5  # of the duration of the run
 _LEAST_WAIT_SECS: Final = 30.0  # three tries, as the wait between them doubles
@@ -182,6 +183,7 @@ class VisitClaimer:
         self._links = links
         self._wake = wake
         self._check_whether_over = check_whether_over
+        self._asked_at: dict[int, float] = {}  # partition -> time of the last claim
         self.patience = HostPatience(state)
 
     async def run(self) -> None:
@@ -208,10 +210,23 @@ class VisitClaimer:
         """Claim up to about `wanted` visits; return whether any, and when to retry."""
         state = self._state
         now = monotonic()
-        wanted_here = self._partitions(now)
-        partitions = [p for p in wanted_here if state.due.get(p, 0) <= now]
+        partitions = [p for p in self._partitions(now) if state.due.get(p, 0) <= now]
         if not partitions:
             return False, max(0.0, min(state.due.values()) - now)
+        partitions.sort(key=lambda p: self._asked_at.get(p, 0.0))
+        few = max(1, wanted // _KEYS_PER_CALL)
+        visits, next_due = await self._claim_from(partitions[:few], wanted)
+        if not visits and partitions[few:]:
+            visits, due = await self._claim_from(partitions[few:], wanted)
+            next_due = min((x for x in (next_due, due) if x is not None), default=None)
+        return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
+
+    async def _claim_from(
+        self, partitions: Sequence[int], wanted: int
+    ) -> tuple[list[Visit], float | None]:
+        """Claim visits; return them, and the seconds until the next host is due."""
+        state, now = self._state, monotonic()
+        self._asked_at.update(dict.fromkeys(partitions, now))
         most_keys = max(1, -(-wanted // len(partitions)))
         # Beyond their turns, crowds only get idle places: visits claimed in advance
         # would delay others that become due.
@@ -236,7 +251,7 @@ class VisitClaimer:
         for p in partitions:
             if found[p] < most_keys and p not in state.stirred:
                 state.due[p] = now + rest
-        return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
+        return visits, next_due
 
     async def _take(self, visits: list[Visit]) -> None:
         state = self._state

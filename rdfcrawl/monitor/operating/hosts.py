@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from heapq import nlargest, nsmallest
 from typing import Any, Final, cast
-from zlib import crc32
 
 from redis.asyncio import Redis
 
 from rdfcrawl.downloader.robots.parser import RobotsRecords
 from rdfcrawl.downloader.robots.storage import unpack_records
 from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.queue.host_rules import rules_partition
 from rdfcrawl.frontier.redis.operations import query_primaries
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
@@ -419,7 +419,7 @@ async def read_origins(
     """Return the stored rules of origins, for those that have any."""
     pipe = crawl.redis.pipeline(transaction=False)
     for origin in origins:
-        prefix = crawl.prefixes[crc32(origin.encode()) % len(crawl.prefixes)]
+        prefix = crawl.prefixes[rules_partition(origin, len(crawl.prefixes))]
         pipe.hget(f"{prefix}:robots", origin)
         pipe.hget(f"{prefix}:robots:old", origin)
     values = await pipe.execute() if origins else []

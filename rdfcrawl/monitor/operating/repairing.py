@@ -10,7 +10,13 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, cast
 
 from rdfcrawl.core.batches import in_batches
-from rdfcrawl.frontier.queue.candidate import Candidate, bucket_of, unpack_or_none
+from rdfcrawl.frontier.queue.candidate import (
+    STORED,
+    Candidate,
+    bucket_of,
+    stored_items,
+    unpack_or_none,
+)
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import pages_of, total_words
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
@@ -83,8 +89,8 @@ class FrontierRepair:
         row = await crawl.run("steer", number, "pause", key)
         if row[0] < 0 or row[2]:
             return
-        if first := await crawl.redis.hget(f"{prefix}:h:{key}", "i"):
-            await self._queue(key, [cast("bytes", first)[1:]])
+        stored = await crawl.redis.hmget(f"{prefix}:h:{key}", *STORED)
+        await self._queue(key, [item for _, item in stored_items(stored)])
         async for page in self._queued(number, key):
             await self._queue(key, page)
         await crawl.run("steer", number, "drop", key)

@@ -10,7 +10,11 @@ from typing import Any, Final, Literal, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.queue.candidate import (
+    STORED,
+    stored_items,
+    unpack_or_none,
+)
 from rdfcrawl.frontier.queue.host_addresses import AddressBook
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
@@ -203,11 +207,11 @@ class UriLookup:
             found = {"band": band, "n_before": n_before, **_origin(record)}
             return _at(status, UriPlace.QUEUED, **found)
 
-        first = await redis.hget(f"{prefix}:h:{key}", "i")
+        stored = stored_items(await redis.hmget(f"{prefix}:h:{key}", *STORED))
         n = 0
         for band in _ORDER:
-            if first and int(first[:1]) == band:
-                if record := self._read(cast("bytes", first)[1:], key, mark):
+            for item in (item for place, item in stored if place == band):
+                if record := self._read(item, key, mark):
                     return at(band, n, record), n
                 n += 1
             left = None if self._most is None else max(self._most - n, 0)

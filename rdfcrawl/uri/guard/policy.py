@@ -13,6 +13,7 @@ Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; R
 from __future__ import annotations
 
 import errno
+import re
 import socket
 import struct
 from collections.abc import Callable, Iterable
@@ -42,6 +43,8 @@ _ROUTE: Final = struct.Struct("=8BI")  # rtmsg
 _TYPE_AT: Final = _HEADER.size + 7  # rtm_type
 _HERE: Final = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
 _RESPONSE_BYTES: Final = 8192
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_is_ipv4: Final = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}").fullmatch
 _NOT_OURS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 _LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 IPAddress = IPv4Address | IPv6Address
@@ -173,9 +176,10 @@ class ConnectionUse(StrEnum):
     FTP_DATA = "ftp_data"
 
 
+# As numbers: address of the network, and its mask.
 _IPV4: Final = tuple(
-    (IPv4Network(network), why)
-    for network, why in (
+    (int(network.network_address), int(network.netmask), why)
+    for text, why in (
         ("0.0.0.0/8", RefusalCause.UNSPECIFIED),
         ("10.0.0.0/8", RefusalCause.PRIVATE),
         ("100.64.0.0/10", RefusalCause.SHARED),  # carrier-grade NAT (RFC 6598)
@@ -194,6 +198,7 @@ _IPV4: Final = tuple(
         ("224.0.0.0/4", RefusalCause.MULTICAST),
         ("240.0.0.0/4", RefusalCause.RESERVED),
     )
+    for network in (IPv4Network(text),)
 )
 _IPV6: Final = tuple(
     (IPv6Network(network), why)
@@ -359,6 +364,8 @@ def literal_address(host: str) -> str:
     ('::1', '127.0.0.1')
     """
     bare = host.removeprefix("[").removesuffix("]").removesuffix(".")
+    if _is_ipv4(bare):  # the module `ipaddress` takes ten times as long
+        return bare
     if bare == "localhost" or bare.endswith(".localhost"):  # RFC 6761 6.3
         return "127.0.0.1"
     try:
@@ -379,7 +386,8 @@ def _judged(text: str) -> tuple[IPAddress | None, RefusalCause | None]:
 def _why(address: IPAddress) -> RefusalCause | None:
     """Return why an address is not on the public internet."""
     if isinstance(address, IPv4Address):
-        return next((why for network, why in _IPV4 if address in network), None)
+        number = int(address)
+        return next((why for net, mask, why in _IPV4 if number & mask == net), None)
     if address in _NAT64:
         # RFC 6052: an IPv6-only network reaches all IPv4 addresses by these.
         return _why(_lowest(address))

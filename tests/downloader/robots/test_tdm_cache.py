@@ -141,6 +141,7 @@ async def test_workers_share_files(
                 own = "" if agent == "rdfcrawl" else f" {agent.lower()}"
                 name = f"{origin_of(server.url())}{TDM_PATH}{own}"
                 await keeper.keep_rules(name, b"{}", 60.0)
+                await keeper.close()
             found = await each.of(server)
             assert found is not None
             assert found.tdm is True
@@ -205,7 +206,7 @@ async def test_file_without_a_turn_is_not_requested(
     has_moved = resting == "127.0.0.2"
     async with worker(options, frontier, RestingTurns(resting)) as one:
         assert await one.of(server) == (NOTHING if has_moved else None)
-        assert await asked_for(frontier) == []
+    assert await asked_for(frontier) == []
     assert server.targets == ["/robots.txt", *[TDM_PATH] * has_moved]
     assert other.targets == []
 

@@ -197,7 +197,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "later": (_lines(lambda x: x[0].update(version=2)), "has version 2, this program"),
     "schema": (
         _lines(lambda x: (x[0].update(schema=9), x[0]["conf"].update(schema="9"))),
-        "has schema 9, this version reads 1",
+        "has schema 9, this version reads 2",
     ),
     "one chunk less": (_lines(lambda x: x.pop(3)), "is damaged"),
     "other name": (
