@@ -17,7 +17,7 @@ _NAME: Final = r"(?<![\w:?$@.^-])([^\W\d_][\w.-]*|):"
 _DECLARATION: Final = re.compile(rf"\bPREFIX\s+{_NAME}\s*<([^<>\s]*)>", re.IGNORECASE)
 # Not declared, no datatype, no function, and no endpoint (SPARQL 1.1, 19.8).
 _TERM: Final = re.compile(
-    rf"(?P<other>\b(?:PREFIX\s+[^\s<]*|BASE|SERVICE\s+SILENT|SERVICE)\s*<[^<>\s]*>)"
+    rf"(?P<other>\b(?:PREFIX\s++[^\s<]*+|BASE|SERVICE\s++SILENT|SERVICE)\s*+<[^<>\s]*>)"
     rf"|(?<!\^)<(?P<iri>[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>(?!\s*\()"
     rf"|{_NAME}(?P<local>\w(?:[\w-]|\.(?=[\w-]))*+)(?!\s*\(|[%\\])",
     re.IGNORECASE,
