@@ -65,6 +65,13 @@ def without_wrong_part(definition: Any, code: str) -> Any:
     return kept if len(kept) < len(definition) else None
 
 
+def has_several_values(element: Any) -> bool:
+    """Return whether a value object has an array of values, and no JSON literal."""
+    if not isinstance(element, dict) or not isinstance(element.get("@value"), list):
+        return False
+    return "@json" not in element.values()  # of `@type` or an alias
+
+
 def can_take_key(value: Any, key: str) -> bool:
     """Return whether a value in a map can take its key, which is `@id` or another one.
 

@@ -28,7 +28,7 @@ MARKUP = re.compile(
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
     r"""u?"(?:[^"\\]|\\.)*+(?:"\s*+[:=\uff1a"{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
-    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\{{\s*+["}}]|:\s*+["{{\[]|\Z""",
+    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
 _ITEM = re.compile(

@@ -33,6 +33,7 @@ from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_consta
 
 _IGNORED = re.compile(
     rf"(?P<space>[{SPACES}]++|&nbsp;|&#160;)|(?P<tags>{MARKUP.pattern})"
+    r"|(?P<placeholders>\{%[^{}\"%]*+%\})"
     r"|(?P<prefixes>\bu(?=[\"']))"  # of strings in Python
     r"|(?P<CDATA>(?://\s*+)?(?:<!\[CDATA\[|\]\]>))"
     r"|(?P<HTML>(?://\s*+)?(?:<!--|-->))"
@@ -40,7 +41,7 @@ _IGNORED = re.compile(
     re.IGNORECASE,
 )
 _COLON = re.compile(r"[:\uff1a]|=>?")
-_PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
+_PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}")
 _DOUBLED = re.compile(r'\s*+[\[{][\s\[{]*+""[\w@$:.-]++""\s*+:')  # as in CSV
 _ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
 _ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)

@@ -16,6 +16,7 @@ from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.jsonld.context_entries import (
     OF_CONTEXTS,
     can_take_key,
+    has_several_values,
     is_context,
     is_direction,
     is_text,
@@ -87,7 +88,7 @@ class MendingProcessor(Processor):
     def _expand(
         self, active_ctx: Any, active_property: Any, element: Any, *args: Any, **kw: Any
     ) -> Any:
-        if isinstance(element, dict) and isinstance(element.get("@value"), list):
+        if has_several_values(element):
             self._note("several values in one object")
             element = [{**element, "@value": each} for each in element["@value"]]
         outer = self._place
@@ -366,7 +367,11 @@ class MendingProcessor(Processor):
                 if isinstance(name, str) and name.startswith(UNKNOWN):
                     note_unknown(self.log, name)
                     return None
-        return super()._object_to_rdf(item, issuer, *args)
+        try:
+            return super()._object_to_rdf(item, issuer, *args)
+        except _ERRORS as error:  # a JSON literal with a number that JSON lacks
+            self._note(error, is_lost=True)
+            return None
 
     def _remove_unknown(self, graph: dict[str, Any]) -> None:
         """Remove names that only missing contexts could define."""
