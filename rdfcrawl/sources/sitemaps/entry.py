@@ -129,6 +129,7 @@ class SitemapFormat(StrEnum):
     RSS = "rss"
     RSS_1 = "rss1"
     ATOM = "atom"
+    JSON_FEED = "jsonfeed"
     TEXT = "text"
 
     def __init__(self, name: str) -> None:

@@ -32,6 +32,11 @@ from rdfcrawl.sources.sitemaps.entry import (
     url_in,
     url_of,
 )
+from rdfcrawl.sources.sitemaps.json_feed import (
+    json_entry,
+    may_be_json_feed,
+    read_json_feed,
+)
 from rdfcrawl.sources.sitemaps.markup import (
     ElementStructure,
     Event,
@@ -139,6 +144,8 @@ class Sitemap:
             elif _is_url_list(head):
                 self.format = SitemapFormat.TEXT
                 yield from self._lines(chain((head,), texts))
+            elif may_be_json_feed(head):
+                yield from self._json(head, texts)
             elif not head.strip():
                 self._log.note(Reason.EMPTY, "nothing in the sitemap")
             else:
@@ -164,6 +171,19 @@ class Sitemap:
                 self._log.note(Reason.BAD_URI, f"not an absolute URL: {text[:200]!r}")
             elif url := url_of(text, self._url, self._log):
                 yield SitemapEntry(position=position, url=url)
+
+    def _json(self, head: str, texts: Iterable[str]) -> Iterator[SitemapEntry]:
+        items = read_json_feed(chain((head,), texts), self._log)
+        if items is None:
+            self._unknown(head)
+            return
+        self.format = SitemapFormat.JSON_FEED
+        for item in items:
+            position = self._count()
+            if position < 0:
+                return
+            if entry := json_entry(item, position, self._url, self._log):
+                yield entry
 
     def _xml(self, texts: Iterable[str]) -> Iterator[Item]:
         events = self._events(texts)

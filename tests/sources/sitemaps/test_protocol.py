@@ -187,6 +187,46 @@ def test_atom() -> None:
     assert faults == {Reason.BAD_URI: 1}
 
 
+def test_json_feed() -> None:
+    """If a sitemap is a JSON Feed, then the URLs of its items are its entries."""
+    entries, sitemap, faults = read(
+        '{"items": [{"id": "1", "url": "http://e/1?a&b", "date_modified":'
+        ' "2010-02-07T14:04:00-05:00"}, {"id": "2", "url": "/2",'
+        ' "date_published": "2010"}, {"id": "http://e/3"}, "http://e/4", {"url": 5}],'
+        ' "title": "", "version": "https://jsonfeed.org/version/1.1"}'
+    )
+    assert sitemap.format is SitemapFormat.JSON_FEED
+    assert [x.url for x in entries] == ["http://e/1?a&b", "http://www.example.com/2"]
+    dates = [x.lastmod.text for x in entries if x.lastmod]
+    assert dates == ["2010-02-07T19:04:00Z", "2010"]
+    assert faults == {Reason.REPAIRED: 1, Reason.BAD_URI: 3}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "is_cut"),
+    [
+        (
+            '{"version": "https://jsonfeed.org/version/1", "items": [{"url": "ht',
+            Reason.INCOMPLETE,
+            True,
+        ),
+        ('{"version": "https://jsonfeed.org/version/1"}', Reason.INCOMPLETE, True),
+        ('{"a": "jsonfeed.org", "items": []}', Reason.UNKNOWN_FORMAT, False),
+        ('{"items": ' + "[" * 100_000, Reason.INCOMPLETE, True),
+        ('{"items": ["' + "a" * 9_000_000 + '"]}', Reason.TOO_LARGE, True),
+    ],
+    ids=["cut", "no items", "other", "deep", "large"],
+)
+def test_bad_json_feeds_have_no_entries(
+    body: str, reason: Reason, *, is_cut: bool
+) -> None:
+    """If a JSON Feed is cut, too large or another document, then a fault says so."""
+    entries, sitemap, faults = read(body)
+    assert entries == []
+    assert faults == {reason: 1}
+    assert sitemap.is_cut is is_cut
+
+
 @pytest.mark.parametrize(
     "body",
     [
