@@ -57,6 +57,7 @@ _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 _replace_spaces = re.compile(
     "[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 ).sub
+_ASCII: Final = bytes(range(128))
 # Characters outside ASCII that may be upper case or white space, in UTF-8. Others are
 # U+00A1 to U+00FF without capitals, most punctuation and symbols of currencies, small
 # letters of Cyrillic, Kana and Han.
@@ -210,7 +211,9 @@ def fingerprint_text(text: str) -> Fingerprint:
 def words_of(text: str) -> list[bytes]:
     """Return the words of a text, in lower case and UTF-8."""
     data = text.encode("utf-8", "replace")  # it is split in half the time of text
-    changing = _find_changing(data)
+    changing = None
+    if _find_changing(data.translate(None, _ASCII)):  # mostly a few characters
+        changing = _find_changing(data)
     if changing is None:
         data = data.lower()
     else:
