@@ -155,26 +155,30 @@ class Utf8Marker:
     def __init__(self, log: FaultLog) -> None:
         self._log = log
         self._rest = b""
+        self._n_bytes = 0  # before the block
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
         """Return the text up to the last complete character."""
         if self._rest:
             block, self._rest = self._rest + block, b""
+        n_bytes = len(block)
         try:
             block.decode()
         except UnicodeDecodeError as error:
             if not is_last and error.reason == "unexpected end of data":
                 block, self._rest = block[: error.start], block[error.start :]
             else:
-                block = self._mark(block, is_last=is_last)
+                block = self._mark(block, error.start, is_last=is_last)
+        self._n_bytes += n_bytes - len(self._rest)
         return block
 
-    def _mark(self, block: bytes, *, is_last: bool) -> bytes:
+    def _mark(self, block: bytes, first: int, *, is_last: bool) -> bytes:
         decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         text, n_marks = _ESCAPED.subn(MARK, decoder.decode(block, is_last))
         self._rest = decoder.getstate()[0]
         if n_marks:
-            self._log.note(Reason.BAD_CHARSET, "not valid UTF-8", n_marks)
+            detail = f"not valid UTF-8, from byte {self._n_bytes + first + 1:,}"
+            self._log.note(Reason.BAD_CHARSET, detail, n_marks)
         return text.encode()
 
 
