@@ -284,6 +284,8 @@ class JsonContents:
     strings: set[str] = field(default_factory=set)  # keys and values
     nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
     n_keys: int = 0  # of all objects
+    n_languages: int = 0  # value objects with `@language`
+    n_lists: int = 0  # objects with `@list` alone
     has_floats: bool = False
     has_lists: bool = False  # an object has the key `@list`
     has_odd_lists: bool = False  # or `@set`, or a list that libraries read differently
@@ -341,8 +343,8 @@ def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
             found.n_keys += len(node)
             if "@context" in node:
                 found.nodes.append(node)
-            if "@value" in node and not node.keys() <= OF_VALUES:
-                found.is_plain = False  # pyoxigraph reads one or the other
+            if "@value" in node or "@list" in node:
+                _add_value_or_list(node, found)
             entries: Any = node.items()
         else:
             entries = enumerate(node)
@@ -359,6 +361,15 @@ def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
             elif kind is int:
                 found.is_plain &= -_LARGEST_PLAIN < entry < _LARGEST_PLAIN
     return deeper
+
+
+def _add_value_or_list(node: dict[str, Any], found: JsonContents) -> None:
+    if "@value" in node:
+        found.n_languages += "@language" in node
+        # Of others, pyoxigraph reads one entry or another.
+        found.is_plain &= node.keys() <= OF_VALUES
+    elif len(node) == 1:
+        found.n_lists += 1
 
 
 def iter_objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ _OF_CONTEXTS: Final = frozenset(
 )
 _OF_TEXTS: Final = frozenset({"@direction", "@language"})
 _OF_LISTS: Final = frozenset({"@context", "@index", "@list", "@set"})
+_UNCLEAR: Final = ('"@context": ', '"@value": ', '"@list": ')  # in a context
 # Of values, lists and maps: meaningless in a node object
 _MISPLACED: Final = _OF_CONTEXTS | _OF_TEXTS | {"@list", "@none", "@set"}
 
@@ -69,11 +70,18 @@ def remove_misplaced(
 
 
 def _are_of_contexts(names: AbstractSet[str], found: JsonContents, text: str) -> bool:
-    """Return whether all such names in a text are in contexts, if that is clear."""
+    """Return whether all such names in a text are in place, if that is clear.
+
+    They are in contexts, and in value objects and lists outside of contexts.
+    """
     contexts = _encode([node["@context"] for node in found.nodes])
-    if '"@context"' in contexts:  # one inside another
+    if not text or "\\u0040" in text or any(x in contexts for x in _UNCLEAR):
         return False
-    return all(text.count(f'"{x}"') == contexts.count(f'"{x}"') for x in names)
+    in_place = {"@language": found.n_languages, "@list": found.n_lists}
+    return all(
+        text.count(f'"{x}"') == contexts.count(f'"{x}"') + in_place.get(x, 0)
+        for x in names
+    )
 
 
 def _is_container(value: Any) -> bool:
