@@ -45,8 +45,7 @@ OF_DOCUMENTS = (
     Mutant(
         6,
         "rdfcrawl/rdf/xml_screen.py",
-        "        if len(value) > n_written or"
-        " self._n_bytes > MAX_ALL_VALUES_BYTES:\n",
+        "        if len(value) > n_written or self._n_bytes > MAX_ALL_VALUES_BYTES:\n",
         "        if False:\n",
         "tests/rdf/test_parse_bounds.py::test_dangerous_entities_are_refused",
     ),
