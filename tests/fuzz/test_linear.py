@@ -36,6 +36,7 @@ EXEMPT: Final = {
     "rdfcrawl.frontier.redis.operations.": "the scripts of the package",
     "rdfcrawl.rdf.html.rules.squirrel.": "rules of the operator",
     "rdfcrawl.core.options.": "settings",
+    "rdfcrawl.rdf.links.outlinks.": "lines as written, in which each `<` has its `>`",
     "rdfcrawl.monitor.page.query_rules.": "a query of the operator",
     "rdfcrawl.stores.options.": "settings",
 }
