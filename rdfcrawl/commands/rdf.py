@@ -223,7 +223,7 @@ def _convert(request: InspectionRequest, target: Path) -> InspectionReport:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")
     with tempfile.TemporaryFile(dir=target.parent) as lines:
         inspection = asyncio.run(inspect(request, lines.write))
-        unwritten = list[str]()
+        unwritten = [f"{target}, as there are no statements"]
         if lines.tell():
             lines.seek(0)
             with operator_file(target) as out:

@@ -182,7 +182,9 @@ def test_a_document_without_statements_replaces_no_file(
     for content in (b"", b"nonsense"):
         source.write_bytes(content)
         assert rdf(source, "--to", target).returncode == 1
-    assert rdf(server.url("/nothing"), "--to", target).returncode == 1
+    done = rdf(server.url("/nothing"), "--to", target)
+    assert done.returncode == 1
+    assert f"not written {target}, as there are no statements" in done.stderr
     assert target.read_text() == "kept"
     source.write_bytes(b"<urn:x:s> <urn:x:p> 1 .")
     assert rdf(source, "--to", target).returncode == 0
