@@ -122,8 +122,7 @@ class CrawlChain:
             spider=_SPIDER,
             folder=self.folder,
             **_QUICK,
-            **(_REFRESH if self._by_refresh else {"REVISIT_SECS": 0}),
-            **_FAILURES,
+            **(_REFRESH | _FAILURES if self._by_refresh else {"REVISIT_SECS": 0}),
         )
 
     def _refresh(self) -> None:

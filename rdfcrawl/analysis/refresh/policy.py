@@ -27,6 +27,7 @@ DAY_MS: Final = 24 * HOUR_MS
 _GONE = 410  # RFC 9110 15.5.11: "likely to be permanent"
 _NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
 _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
+_NO_PAGE = frozenset({0, _NOT_FOUND, _GONE})  # 0: no response
 _OWED_RUNS = 3  # as for pages of sitemaps
 
 
@@ -221,10 +222,14 @@ class FailureRules(OptionsTable):
     def is_owed(facts: UriFacts) -> bool:
         """Return whether the next run retries a page, however soon that is.
 
-        It was read before, and has failed in up to three fetches since.
+        It has failed in up to three fetches since it was read; or it was never read,
+        and its host responded, but not that there is no such page.
         """
-        n_failed = len(trailing_failures(facts))
-        return 0 < n_failed <= _OWED_RUNS and n_failed < len(facts.fetches)
+        failures = trailing_failures(facts)
+        if not 0 < len(failures) <= _OWED_RUNS:
+            return False
+        status = failures[-1].http_status
+        return len(failures) < len(facts.fetches) or status not in _NO_PAGE
 
     def retry_ms(self, facts: UriFacts) -> int:
         """Return the time before which a page is not retried; 0 if there is none."""
