@@ -35,7 +35,7 @@ def rows(root: Path, query: str) -> list[Any]:
     with closing(IndexBuilder(root, [HostTally()])) as builder:
         builder.catch_up()
     readers = IndexReaders(root)
-    found = readers.rows(query)
+    found = list(map(tuple, readers.rows(query)))
     readers.close()
     return found
 
