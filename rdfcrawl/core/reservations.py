@@ -35,6 +35,10 @@ DIRECTIVES: Final = frozenset(
         "unavailable_after",
     }
 )
+WITHHELD: Final = frozenset(
+    {Reason.NOINDEX, Reason.TDM_RESERVED, Reason.CONTENT_SIGNAL}
+)
+"""Faults of documents that their publisher reserves."""
 _MAX_TAG_CHARS: Final = 4096
 MAX_POLICY_CHARS: Final = 1024
 # Directives with a value; any other word before a colon names a crawler.

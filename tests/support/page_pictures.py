@@ -134,8 +134,12 @@ def take_pictures(
 
 
 def _largest_host(url: str) -> str:
-    with urlopen(f"{url}/hosts?sort=documents&format=json", timeout=30) as answer:
-        return str(json.load(answer)["hosts"][0]["key"])
+    hosts: list[dict[str, str]] = []
+    while not hosts:  # the first sweep may take longer than the first visit
+        with urlopen(f"{url}/hosts?sort=documents&format=json", timeout=30) as answer:
+            hosts = json.load(answer)["hosts"]
+        time.sleep(0.1)
+    return hosts[0]["key"]
 
 
 def _take(

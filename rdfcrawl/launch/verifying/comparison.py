@@ -18,6 +18,7 @@ from rdfcrawl.analysis.verifications import (
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.last_copies import are_too_few, is_plausible
+from rdfcrawl.core.reservations import WITHHELD
 from rdfcrawl.launch.verifying.fetches import SiteFetch
 from rdfcrawl.launch.verifying.held import HeldSite, HeldUnit
 from rdfcrawl.stores.followers.verification import (
@@ -33,10 +34,7 @@ _CUT: Final = "its source was not read completely"
 _LISTING: Final = (SourceKind.SITEMAP, SourceKind.RESOURCESYNC)
 # Each of their documents is led to by the one that is its parent.
 _OF_PARENTS: Final = (SourceKind.SITEMAP, SourceKind.DATASET, SourceKind.COLLECTION)
-_WITHHELD: Final = frozenset(
-    {Reason.NOINDEX, Reason.TDM_RESERVED, Reason.CONTENT_SIGNAL}
-)
-_ENDS: Final = _WITHHELD | {Reason.NOT_WANTED}
+_ENDS: Final = WITHHELD | {Reason.NOT_WANTED}
 # Verdicts on documents that the crawl may lack.
 _OF_SITE: Final = (MatchVerdict.MISSING, MatchVerdict.UNKNOWN)
 _Finding: TypeAlias = tuple[MatchVerdict, str]
@@ -252,7 +250,7 @@ def _of_status(fetch: SiteFetch) -> _Finding | None:
         return MatchVerdict.EQUAL, "not modified"
     if fetch.http_status in _GONE:
         return MatchVerdict.SURPLUS, f"status {fetch.http_status}"
-    if reserved := _WITHHELD.intersection(fetch.reasons):
+    if reserved := WITHHELD.intersection(fetch.reasons):
         return MatchVerdict.SURPLUS, f"its publisher reserves it: {min(reserved)}"
     if fetch.status == "REDIRECTED" or Reason.NOT_WANTED in fetch.reasons:
         return MatchVerdict.STALE, "it redirects elsewhere"

@@ -12,6 +12,7 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.reservations import WITHHELD
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.options import CrawlOptions, RevisitsBy
 from rdfcrawl.monitor.refreshing.eligibility import (
@@ -215,5 +216,7 @@ class DuePages:
         delay: tuple[NotDue, int | None] | None,
     ) -> bool:
         """Return whether a page has failed since it was read, and may work again."""
+        if record.fetches[-1].fault in WITHHELD:
+            return False
         may_work = delay is None or delay[0] is NotDue.FAILED
         return may_work and self._failures.is_owed(with_refusals(record, facts))
