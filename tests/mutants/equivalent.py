@@ -14,6 +14,7 @@ _BY_REASON: Final = {
         rdfcrawl/uri/guard/gate.py: _needs_no_lookup: pattern without '?'
         rdfcrawl/uri/guard/gate.py: _needs_no_lookup: pattern without '#'
         rdfcrawl/uri/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
+        rdfcrawl/uri/guard/policy.py: literal_address(): if _is_ipv4(bare)
         rdfcrawl/uri/guard/gate.py: refusal_of(): without and (_needs_no_lookup(url))
         rdfcrawl/downloader/robots/parser.py: _Spelt.best(): rule.rank < found, not <=
         rdfcrawl/downloader/robots/tdm.py: TdmRules.of(): if not self.rules
