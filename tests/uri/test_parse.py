@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, parse_uri, requestable
+from rdfcrawl.uri.parse import named_url
 
 if TYPE_CHECKING:
     from tests.support.conformance_suites import Suites
@@ -134,6 +135,13 @@ def test_requestable_refuses(text: str) -> None:
     """If a link is not to be requested, then it is refused as a bad URI."""
     with pytest.raises(BadUri):
         requestable(text)
+
+
+@pytest.mark.parametrize("text", ["mailto:x@y", "me:pw@a.example", "", "a b"])
+def test_names_of_hosts_are_hosts(text: str) -> None:
+    """If an operator names no host, such as an address of mail, it is refused."""
+    with pytest.raises(ConfigError, match="not a host"):
+        named_url(text)
 
 
 def test_requestable_limits_are_parameters() -> None:
