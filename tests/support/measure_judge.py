@@ -72,7 +72,9 @@ class WebMeasures:
 
     def _read_page(self, each: SeenRequest) -> None:
         for fetch in (each, *each.hops()):
-            self.fetches.setdefault(fetch.url, []).append(fetch)
+            known = self.fetches.setdefault(fetch.url, [])
+            if not known or known[-1].ms != fetch.ms:  # else it is the same look at it
+                known.append(fetch)
             if fetch is not each or fetch.url not in self.listings:
                 self.led.add(fetch.url)
         if each.url in self.seeds:
@@ -418,13 +420,13 @@ class WebMeasures:
         )
 
     def copies(self, site: str = "") -> tuple[float, ...]:
-        """Return refetches, changes, sum of ages in s, days fresh and in all."""
+        """Return refetches, changes, and sums in s: ages, times fresh and in all."""
         found = self._intervals(site)
         age = sum(x.age_ms for x in found) / 1000
         length = sum(x.length_ms for x in found) / 1000
         return (
             *(len(found), sum(x.content_changed for x in found)),
-            *(age, (length - age) / 86_400, length / 86_400),
+            *(age, length - age, length),
             sum(x.statements_changed for x in found),
         )
 
