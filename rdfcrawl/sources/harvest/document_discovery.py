@@ -19,6 +19,7 @@ from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
     DumpPart,
+    ListedPage,
     PortalFile,
     RefreshedPage,
     RevisitedPage,
@@ -96,7 +97,7 @@ class DocumentDiscovery:
                 )
             if self._wants_offers or document.record.url.endswith(_GUESSED):
                 discoveries.append(await self._noted(await self._sites.find(document)))
-            if scan.has_any or isinstance(task, RevisitedPage | PortalFile):
+            if scan.has_any or (self._run and self._may_withdraw(document)):
                 discoveries.append(await self._described(document, scan))
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
             if not may_be_page and document.reading.format is not HTML:
@@ -113,6 +114,14 @@ class DocumentDiscovery:
             await self._context.datasets.ways.pages.note(document)
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+
+    def _may_withdraw(self, document: Document) -> bool:
+        """Return whether an earlier version of a page may have described datasets."""
+        task = document.record.task
+        if isinstance(task, RevisitedPage | PortalFile):
+            return True
+        is_read = isinstance(task, ListedPage | RefreshedPage) and document.status < 300
+        return is_read and self.follow.wants_datasets
 
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""

@@ -286,3 +286,42 @@ def test_data_on_a_host_that_confirms_it(
     latest = {graph for *_, graph in result.latest_quads}
     assert {*graphs, site.at("/d/data")} <= latest
     assert foreign not in latest
+
+
+def schema_page(site: DatasetSite, name: str, dump: str) -> str:
+    """Serve a page with terms of schema.org, and a description of a dump, if any."""
+    has = f"; s:distribution [ s:contentUrl <{dump}> ]" if dump else ""
+    body = f"@prefix s: <https://schema.org/> . <#> s:name '{name}' {has} ."
+    return site.tagged(f"/page/{name}", body.encode())
+
+
+@pytest.mark.parametrize("way", ["links", "sitemap"])
+def test_pages_that_no_longer_describe_a_dataset(
+    commands: Commands, loopback: Loopback, way: str
+) -> None:
+    """If a later version of a page describes no data, then their copies are deleted.
+
+    This is so whether the page is a seed, due behind a link, or dated by a sitemap, and
+    whether it keeps terms of the vocabulary. A page that fails, or has equal content,
+    keeps its data.
+    """
+    site, folder = DatasetSite(loopback, "127.20.8.16"), commands.folder()
+    names = ("terms", "bare", "fails", "equal")
+    for name in names:
+        site.dump(name, "first")
+    pages = [schema_page(site, name, site.at(f"/{name}.nt")) for name in names]
+
+    def crawl(date: str) -> dict[str, str]:
+        if way == "sitemap":
+            site.put("/sitemap.xml", urlset([entry(page, date) for page in pages]))
+            return site.texts(site.crawl(commands, folder=folder))
+        seeds = [pages[0], site.at("/front")]
+        return site.texts(commands.crawl(seeds, folder=folder, REVISIT_SECS=0))
+
+    links = "".join(f"<> <urn:x:to> <{page}> ." for page in pages[1:])
+    site.tagged("/front", links.encode())
+    assert crawl("2024-01-01") == dict.fromkeys(names, "first")
+    schema_page(site, "terms", "")
+    site.tagged("/page/bare", b"<> <urn:x:to> 1 .")
+    site.fails("/page/fails", "500 Oops")
+    assert crawl("2024-02-01") == {"fails": "first", "equal": "first"}
