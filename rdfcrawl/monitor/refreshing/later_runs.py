@@ -11,6 +11,7 @@ from rdfcrawl.analysis.refresh.policy import DAY_MS, last_fetched_ms
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.reservations import WITHHELD
 from rdfcrawl.core.times import now_ms
@@ -216,7 +217,12 @@ class DuePages:
         delay: tuple[NotDue, int | None] | None,
     ) -> bool:
         """Return whether a page has failed since it was read, and may work again."""
-        if record.fetches[-1].fault in WITHHELD:
+        fault = record.fetches[-1].fault
+        if fault in WITHHELD:
             return False
+        if fault == Reason.UNSUPPORTED_FORMAT and not any(
+            each.was_read for each in facts.fetches
+        ):
+            return False  # nothing failed: an image, say
         may_work = delay is None or delay[0] is NotDue.FAILED
         return may_work and self._failures.is_owed(with_refusals(record, facts))

@@ -113,9 +113,9 @@ def test_pages_of_links_that_fail_are_requested_by_the_next_run(
 ) -> None:
     """If a page of links fails, then the next three runs retry it.
 
-    However it fails, its statements stay until then. A page that was never found is not
-    retried so soon. If the target of a redirect has moved meanwhile, then the
-    statements of the former target are deleted.
+    However it fails, its statements stay until then. A page that was never found, or
+    has a format that is not read, is not retried so soon. If the target of a redirect
+    has moved meanwhile, then the statements of the former target are deleted.
     """
     site = AgingSite(loopback, "127.96.26.1")
     failures = {
@@ -128,7 +128,9 @@ def test_pages_of_links_that_fail_are_requested_by_the_next_run(
     pages = {path: site.says(path, "old") for path in failures}
     moved, dead = site.leads("/moved", site.says("/v1", "old")), site.at("/dead")
     site.fails("/dead", "404 Not Found")
-    front = site.tagged("/", links_to(*pages.values(), moved, dead))
+    image = site.at("/image")
+    site.put("/image", b"\x89PNG\r\n\x1a\n", "image/png")
+    front = site.tagged("/", links_to(*pages.values(), moved, dead, image))
     folder = commands.folder()
     settings: dict[str, Any] = {"RETRY_TIMES": 0}
     commands.crawl([front], folder=folder, **settings)
