@@ -234,6 +234,9 @@ NO_RESULT = [
      [":q is in no statement", ":r is in no statement", "<urn:d> is in no statement"]),
     ("BASE <http://e/> PREFIX r: <r#> SELECT * { ?s r:p <a> FILTER(1 < 2 && 2 > 1) }",
      []),
+    (r"SELECT * { ?s ^<urn:e>|schema:a\-b ?a, ?b FILTER(?a<foaf:nick||?b>foaf:mbox) }",
+     ["<urn:e> is in no statement", "foaf:nick is in no statement",
+      "foaf:mbox is in no statement"]),
 ]  # fmt: skip
 
 

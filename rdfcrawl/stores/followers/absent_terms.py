@@ -13,12 +13,13 @@ from rdfcrawl.core.namespaces import PREFIXES, SCHEMA, SCHEMA_HTTPS, XSD
 from rdfcrawl.stores.followers.query import without_texts
 
 _MOST: Final = 5
-_NAME: Final = r"(?<![\w:?$@.^-])([^\W\d_][\w.-]*|):"
+_NAME: Final = r"(?<![\w:?$@.-])(?<!\^\^)([^\W\d_][\w.-]*|):"
 _DECLARATION: Final = re.compile(rf"\bPREFIX\s+{_NAME}\s*<([^<>\s]*)>", re.IGNORECASE)
 # Not declared, no datatype, no function, and no endpoint (SPARQL 1.1, 19.8).
 _TERM: Final = re.compile(
     rf"(?P<other>\b(?:PREFIX\s++[^\s<]*+|BASE|SERVICE\s++SILENT|SERVICE)\s*+<[^<>\s]*>)"
-    rf"|(?<!\^)<(?P<iri>[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>(?!\s*\()"
+    r"|(?<!\^\^)<(?P<iri>[A-Za-z][A-Za-z0-9+.-]*:"
+    r'[^<>"{}|^`\\\x00-\x20]*)>(?!\s*\()'
     rf"|{_NAME}(?P<local>\w(?:[\w-]|\.(?=[\w-]))*+)(?!\s*\(|[%\\])",
     re.IGNORECASE,
 )

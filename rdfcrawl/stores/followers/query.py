@@ -68,16 +68,16 @@ def _blanked(found: re.Match[str]) -> str:
 
 
 def without_texts(query: str) -> str:
-    """Return a query without its literals and comments, but with its IRIs.
+    """Return a query without its literals and comments, but with its IRIs and names.
 
-    >>> without_texts("ASK { <a:b> <a:c> 'd' } # e")
-    'ASK { <a:b> <a:c>   }  '
+    >>> without_texts("ASK { <a:b> a:c 'd' } # e")
+    'ASK { <a:b> a:c   }  '
     """
-    return _OPAQUE.sub(_iri_or_space, query)
+    return _OPAQUE.sub(_term_or_space, query)
 
 
-def _iri_or_space(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith("<") else " "
+def _term_or_space(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] in "<\\" else " "  # the latter escapes in a name
 
 
 def run_query(
