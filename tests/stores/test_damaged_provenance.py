@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.segment_file import list_segments, pack_member
 from tests.support.url_events import UrlFetched, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 FETCHED = [UrlFetched(f"http://a.example/{n}", 1_790_000_000_000 + n) for n in range(3)]
 
@@ -30,3 +32,21 @@ def test_damage_costs_the_rest_of_its_segment_and_is_logged(
     assert sorted(found) == ["http://a.example/0", "http://a.example/0"]
     (record,) = caplog.records
     assert damaged.name in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    "line", [b"[]\n", b'{"worker": ["a"], "n": 1e99}\n', b"[" * 9999]
+)
+def test_line_that_is_no_block_costs_its_member_alone(
+    tmp_path: Path, line: bytes
+) -> None:
+    """If a line is no block, then stores get the other members, and it is reported."""
+    write_events(tmp_path, FETCHED, "a")
+    (segment,) = list_segments(tmp_path / "provenance")
+    octets = segment.read_bytes()
+    segment.write_bytes(pack_member(line) + octets)
+    log = CrawlLog(tmp_path)
+    batches = list(log.read(log.begin()))
+    found = b"".join(piece for batch in batches for piece in batch.provenance())
+    assert all(f"<{each.url}>".encode() in found for each in FETCHED)
+    assert [each.n_bytes for each in log.damages] == [len(pack_member(line))]

@@ -30,17 +30,18 @@ from rdfcrawl.stores.log.documents import (
     LogDocument,
     iter_documents,
 )
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, iter_blocks
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_segments
 
-_Documents = list[LogDocument | DroppedVersion]
-_Reader = Callable[[int, GzipMember], bytes | _Documents]
+_Content = list[LogDocument | DroppedVersion | ActivityBlock]  # of a member
+_Reader = Callable[[int, GzipMember], _Content]
 
 logger = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # statements in memory
 BATCH_DOCUMENTS: Final = 10_000
-_STATED_BYTES: Final = 10  # of statements, for each byte of an activity
+_STATED_BYTES: Final = 3000  # of statements, for each activity
 _QUADS: Final = "quads"
 _PROVENANCE: Final = "provenance"
 _MEMBERS: Final = "Q16sIIQ"  # version, digest, segment, number in the segment, length
@@ -143,7 +144,7 @@ class CrawlLog:
             for name, path in gathered.paths.items():
                 read: _Reader = partial(_read_documents, path)
                 if name.startswith(_PROVENANCE):
-                    read = _read_content
+                    read = _read_activities
                 offset = start.offsets.get(name, 0)
                 for found, end in iter_read(
                     path, name, offset, read=read, on_damage=self._note_damage
@@ -185,11 +186,11 @@ class CrawlLog:
         }
 
 
-def _read_content(fd: int, member: GzipMember) -> bytes:
-    return b"".join(iter_content(fd, member))
+def _read_activities(fd: int, member: GzipMember) -> _Content:
+    return list(iter_blocks((b"".join(iter_content(fd, member)),)))
 
 
-def _read_documents(path: Path, fd: int, member: GzipMember) -> _Documents:
+def _read_documents(path: Path, fd: int, member: GzipMember) -> _Content:
     return list(iter_documents(path, fd, member))
 
 
@@ -202,29 +203,27 @@ class _GatheredBatch:
         self._given = dict(self.offsets)
         self._documents: list[LogDocument] = []
         self._dropped: list[DroppedVersion] = []
-        self._activities: list[bytes] = []
+        self._activities: list[ActivityBlock] = []
         self._n_bytes = 0
 
-    def add(self, found: bytes | _Documents, name: str, end: int) -> bool:
+    def add(self, found: _Content, name: str, end: int) -> bool:
         """Add the content of a member; return whether the batch is full.
 
         Args:
-            found: lines of activities, or documents.
+            found: documents, or blocks of activities.
             name: of the segment.
             end: of the member.
         """
         self.offsets[name] = end
-        if isinstance(found, bytes):
-            if found:
-                self._activities.append(found)
-            self._n_bytes += len(found) * _STATED_BYTES
-        else:
-            for each in found:
-                if isinstance(each, DroppedVersion):
-                    self._dropped.append(each)
-                else:
-                    self._documents.append(each)
-                    self._n_bytes += len(each.quads or b"")
+        for each in found:
+            if isinstance(each, ActivityBlock):
+                self._activities.append(each)
+                self._n_bytes += len(each.activities) * _STATED_BYTES
+            elif isinstance(each, DroppedVersion):
+                self._dropped.append(each)
+            else:
+                self._documents.append(each)
+                self._n_bytes += len(each.quads or b"")
         n_documents = len(self._documents) + len(self._dropped)
         return self._n_bytes >= BATCH_BYTES or n_documents >= BATCH_DOCUMENTS
 

@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rdfcrawl.stores.provenance.blocks import iter_blocks
+from rdfcrawl.stores.provenance.blocks import ActivityBlock
 from rdfcrawl.stores.provenance.statements import iter_statements
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.stores.segment_file import GzipMember, TornMember, iter_content
@@ -163,19 +163,19 @@ class LogBatch:
 
     Attributes:
         documents: in their order; a document may occur in several versions.
-        activities: lines of provenance since the previous batch.
+        activities: of the crawl since the previous batch.
         checkpoint: behind the batch.
         dropped: earlier versions that are no longer in the log.
     """
 
     documents: tuple[LogDocument, ...]
-    activities: tuple[bytes, ...]
+    activities: tuple[ActivityBlock, ...]
     checkpoint: Checkpoint
     dropped: tuple[DroppedVersion, ...] = ()
 
     def provenance(self) -> Iterator[bytes]:
         """Yield the statements about the crawl since the previous batch, as N-Quads."""
-        return iter_statements(iter_blocks(self.activities))
+        return iter_statements(self.activities)
 
     @property
     def is_lost(self) -> bool:

@@ -51,6 +51,10 @@ _UNSAFE: Final = re.compile(
 _URLS: Final = frozenset(
     {"url", "parent", "document", "replaced", "location", "requested", "canonical"}
 )
+_NO_BLOCK: Final = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(OverflowError, RecursionError),
+)
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -156,7 +160,7 @@ def decode_block(line: bytes) -> ActivityBlock:
             [SameContent._make(each) for each in same],
             is_first=content.get("is_first", False),
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except _NO_BLOCK as error:
         raise TornMember(f"no block of activities: {line[:100]!r}") from error
 
 
