@@ -163,7 +163,6 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
-        self._run = await frontier.begin_run()
         self._lost_logs = await lost_logs(frontier, self._options)
         self._not_due = await queue_later_run(self._checked)
         self._run = await frontier.begin_run()
