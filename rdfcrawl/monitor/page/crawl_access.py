@@ -111,8 +111,9 @@ class CrawlAccess:
         self._thread.start()
 
     async def close(self) -> None:
-        """Disconnect, and stop reading."""
+        """Disconnect for good, and stop reading: `read` returns None from now on."""
         self._stopped.set()
+        self.why_away = "its page was closed: load it again"
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
         self._readers.close()
@@ -157,7 +158,9 @@ class CrawlAccess:
             await self._leave()
 
     async def _connect(self, patience_secs: float) -> OperatedCrawl | None:
-        """Return the open frontier; None if that takes longer, or fails."""
+        """Return the open frontier; None if that takes longer, fails, or is over."""
+        if self._stopped.is_set():
+            return None
         if self._crawl is None and self._opening is None:
             if monotonic() - self._failed_at < _RETRY_SECS:
                 return None

@@ -151,19 +151,21 @@ class CrawlPages:
         """
         if self.main is not None and name == self._main_name:
             return self.main
-        async with self._opening:
-            if name not in self._others:
-                self._others[name] = await self._opened(name)
-            self._others.move_to_end(name)
-            while len(self._others) > _MOST_OTHERS:
-                _, oldest = self._others.popitem(last=False)
-                await oldest.close()
-            return self._others[name]
+        if name not in self._others:  # else do not wait while another one is opened
+            async with self._opening:
+                if name not in self._others:
+                    self._others[name] = await self._opened(name)
+                while len(self._others) > _MOST_OTHERS:
+                    _, oldest = self._others.popitem(last=False)
+                    await oldest.close()
+        self._others.move_to_end(name)
+        return self._others[name]
 
     async def _opened(self, name: str) -> CrawlPage:
         named = self._settings.copy()
         named.set("CRAWL_ID", name, "cmdline")
-        page = self._page_of(CrawlAccess.of(named), f"/crawl/{name}")
+        access = await asyncio.to_thread(CrawlAccess.of, named)
+        page = self._page_of(access, f"/crawl/{name}")
         try:
             await page.open()
         except BaseException:

@@ -26,6 +26,7 @@ _TYPE: Final = "application/x-www-form-urlencoded"
 _MOST_FIELDS: Final = 16
 _BODY_SECS: Final = 15.0
 _READING: Final = ("GET", "HEAD")
+_KEPT: Final = ("Allow", "Location")  # headers of raised responses
 
 
 class FormToken:
@@ -108,8 +109,9 @@ class PageGuard:
                 response = web.Response(
                     status=raised.status, text=f"{raised.status}: {raised.reason}\n"
                 )
-                if where := raised.headers.get("Location"):
-                    response.headers["Location"] = where
+                for name in _KEPT:
+                    if name in raised.headers:
+                        response.headers[name] = raised.headers[name]
             if not response.prepared:
                 for name, value in _HEADERS.items():
                     response.headers.setdefault(name, value)

@@ -16,7 +16,6 @@ from rdfcrawl.stores.crawl_folder import crawl_folder
 from rdfcrawl.stores.segment_file import list_segments, log_bytes
 
 _MOST_KEYS: Final = 100_000  # of a Redis whose crawls are listed
-_MOVED_AWAY: Final = "before-"
 
 
 class KnownCrawl(NamedTuple):
@@ -43,11 +42,7 @@ def crawls_in_folder(settings: BaseSettings) -> list[KnownCrawl]:
         for name in ("quads", "frontier")
         for path in folder.glob(f"*/{name}")
     }
-    return [
-        _described(root)
-        for root in sorted(found)
-        if not root.name.startswith(_MOVED_AWAY)
-    ]
+    return [_described(root) for root in sorted(found)]
 
 
 async def crawls_in_redis(settings: BaseSettings) -> list[KnownCrawl]:

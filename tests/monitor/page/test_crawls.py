@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import pytest
+from scrapy.settings import Settings
 
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from tests.support.page_answers import get, post
 from tests.support.page_browser import check_view, serve_page, watched_page
 
@@ -17,11 +20,12 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
 PREFIX = "/crawl/all"
-NAMES = "first", "second"
+NAMES = "first", "before-launch"
 VIEWS = (
     *("", "hosts", "uri", "datasets", "datasets/graph", "classes", "query", "report"),
     *("settings", "faults", "export", "metrics"),
@@ -115,21 +119,40 @@ def test_steps_are_of_the_crawl_of_the_page(url: str) -> None:
 def test_unknown_paths_are_refused(url: str, path: str) -> None:
     """If there is no such crawl or view, then the answer is 404."""
     assert get(f"{url}{path}", {}).status == 404
-    assert post(f"{url}/crawl/first/hosts", {}).status == 405
+    refused = post(f"{url}/crawl/first/hosts", {})
+    assert (refused.status, refused.headers["Allow"]) == (405, "GET,HEAD")
 
 
 def test_named_crawl_is_at_the_top(commands: Commands, folder: Path) -> None:
     """If one of several crawls is named, it is at the top, and the others below."""
-    url = serve_page(commands, folder, CRAWL_ID="second")
+    url = serve_page(commands, folder, CRAWL_ID="before-launch")
     found = {each["name"]: each["path"] for each in crawls(f"{url}/crawls")}
-    assert found == {"second": "/", "first": "/crawl/first/"}
+    assert found == {"before-launch": "/", "first": "/crawl/first/"}
     for path, name in (
-        ("", "second"),
-        ("/crawl/second", "second"),
+        ("", "before-launch"),
+        ("/crawl/before-launch", "before-launch"),
         ("/crawl/first", "first"),
     ):
         view = get(f"{url}{path}/settings", {"format": "json"}).json
         assert view["crawl"] == name
+
+
+def test_closed_page_stays_closed(folder: Path) -> None:
+    """If a page was closed, then a visit that still runs does not connect again."""
+    given = Settings({"CRAWL_DIR": str(folder), "CRAWL_ID": "first"})
+
+    async def read() -> list[int | None]:
+        access = CrawlAccess.of(given)
+        await access.open()
+        found = [await access.read(_n_runs)]
+        await access.close()
+        return [*found, await access.read(_n_runs)]
+
+    assert asyncio.run(read()) == [1, None]
+
+
+async def _n_runs(crawl: OperatedCrawl) -> int:
+    return await crawl.frontier.begin_run()
 
 
 @pytest.mark.in_turn(2)
@@ -138,7 +161,7 @@ def test_list_is_accessible(url: str, chromium: Browser, width: int) -> None:
     """If crawls are listed, then no rule of axe-core is broken."""
     with watched_page(chromium, viewport={"width": width, "height": 900}) as page:
         check_view(page, f"{url}{PREFIX}/crawls", width)
-        page.get_by_role("link", name="second").click()
+        page.get_by_role("link", name="before-launch").click()
         assert page.locator("h1").inner_text()
         page.get_by_role("link", name="All crawls").click()
         assert page.locator("h1").inner_text() == "Crawls"
