@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import os
+import select
 from pathlib import Path, PurePath
-from stat import S_ISREG
+from stat import S_ISFIFO, S_ISREG
 from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
@@ -69,9 +71,20 @@ def _sync(file: Any) -> None:
             plugin = plugin.file
         file = file.file
     file.flush()
-    # Pipes and terminals cannot be synchronized: EINVAL.
-    if hasattr(file, "fileno") and S_ISREG(os.fstat(file.fileno()).st_mode):
+    if not hasattr(file, "fileno"):
+        return
+    kind = os.fstat(file.fileno()).st_mode
+    if S_ISREG(kind):  # pipes and terminals cannot be synchronized: EINVAL
         os.fsync(file.fileno())
+    elif S_ISFIFO(kind) and _has_no_reader(file.fileno()):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def _has_no_reader(fd: int) -> bool:
+    """Return whether the reader of a pipe has ended, as `head` does."""
+    pipe = select.poll()
+    pipe.register(fd, 0)
+    return any(event & select.POLLERR for _, event in pipe.poll(0))
 
 
 _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"

@@ -353,6 +353,39 @@ def test_feeds_are_writable_before_the_first_request(
         assert not result.folder.exists() or not list(result.folder.iterdir())
 
 
+def test_a_crawl_ends_with_the_reader_of_its_feed(
+    loopback: Loopback, commands: Commands
+) -> None:
+    """If the reader of a feed ends, the crawl stops, and its documents stay queued."""
+    links = b"<> <urn:x:p> <1>, <2>, <3> ."
+    site = loopback({"*": loopback.response(links)})
+    folder = commands.folder()
+    words = ("crawl", "linkeddata", f"-aseeds={site.url('/a')}", "-ascope=host")
+    given = (
+        *(f"-sCRAWL_DIR={folder}", "-sDOWNLOAD_DELAY=0", "-sFRONTIER_LEASE_SECS=2"),
+        f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
+    )
+    for unbuffered in ("", "1"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", *words, *given, "-o", "-:jl"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writing)
+        assert done.returncode == 1, done.stderr
+        assert "stdout:: [Errno 32] Broken pipe" in done.stderr
+        assert "Spider closed (store_fault)" in done.stderr
+    last = commands.crawl([], folder=folder, FRONTIER_LEASE_SECS=2)
+    assert last.counts().done == 4
+
+
 class CheckedSpider(LinkedDataSpider):
     """Has a callback with a contract; its URL is known when the test runs."""
 
