@@ -249,8 +249,11 @@ class EndpointState:
         if await self.noted("is_doubtful"):
             kept_back = graphs.earlier
         else:
-            table = self._store.entries(self._key, self._table(_LOSSY))
-            kept_back = graphs.with_joined([mark async for mark, _ in table])
+            table = self._table(_LOSSY)
+            lossy = self._store.entries(self._key, table)
+            kept_back = graphs.with_joined([mark async for mark, _ in lossy])
+            # Deleted responses join no graphs when this is repeated.
+            await self._store.put(self._key, table, dict.fromkeys(kept_back, ""))
 
         def is_gone(kept: _KeptResponse) -> bool:
             if kept.run != self._run:
