@@ -80,10 +80,8 @@ def _iter_pieces(blocks: Iterator[bytes]) -> Iterator[MemberPiece]:
             del kept[:end]
             yield MemberPiece(content, mark, is_last=False)
             mark = _last_mark(content) or mark
-        elif (
-            len(kept) >= MOST_PIECE_BYTES
-        ):  # a line cut in two could be read as two lines
-            kept.clear()
+        elif len(kept) >= MOST_PIECE_BYTES:
+            kept.clear()  # a line cut in two could be read as two lines
             is_in_long_line = True
     yield MemberPiece(bytes(kept), mark, is_last=True)
 

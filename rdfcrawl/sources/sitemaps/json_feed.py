@@ -15,11 +15,12 @@ from rdfcrawl.sources.sitemaps.entry import SitemapEntry, read_lastmod, url_of
 _MAX_CHARS: Final = 8 * 1024 * 1024  # its items are read at once
 _VERSION: Final = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 _MARKS: Final = ('"items"', "jsonfeed.org")
+_BLANK: Final = "\ufeff \t\r\n"
 
 
 def may_be_json_feed(head: str) -> bool:
     """Return whether a text may be a JSON Feed, by its beginning."""
-    is_object = head.lstrip("\ufeff \t\r\n").startswith("{")
+    is_object = head.lstrip(_BLANK).startswith("{")
     return is_object and any(mark in head for mark in _MARKS)
 
 
@@ -37,7 +38,7 @@ def read_json_feed(texts: Iterable[str], log: FaultLog) -> list[Any] | None:
             log.note(Reason.TOO_LARGE, f"a JSON Feed of more than {_MAX_CHARS:,} chars")
             return []
     try:
-        feed = json.loads("".join(parts).lstrip("\ufeff"))
+        feed = json.loads("".join(parts).lstrip(_BLANK))
     except (ValueError, RecursionError) as error:
         log.note(Reason.INCOMPLETE, f"no valid JSON: {str(error)[:200]}")
         return []
