@@ -73,8 +73,7 @@ def _lines(found: SiteLook) -> Iterator[str]:
         yield "no data was found: no source, and no page with statements"
         if found.n_unread:
             pages = counted(found.n_unread, "linked page")
-            given = f"-a seeds={found.url} -a scope=host -a follow=abox,hyperlink"
-            yield f"not read    {pages}: {program()} crawl linkeddata {given}"
+            yield f"not read    {pages}: {program()} {found.command_for_links}"
     else:
         yield "the site did not respond: check its URL, and try again later"
 

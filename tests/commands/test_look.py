@@ -95,12 +95,14 @@ def test_pages_that_a_look_leaves_out_are_counted(loopback: Loopback) -> None:
     """If a site has more pages than a look reads, the last line has their number."""
     links = b"".join(b"<a href=/%d>a</a>" % n for n in range(20))
     site = loopback({"*": loopback.response(links, "text/html")})
-    code, output = look(site.url("/"))
+    code, output = look(site.url("/?a&b"))
     assert code == 1
     (*_, none, left) = output.splitlines()
     assert none.startswith("no data was found")
-    assert left.startswith(
-        "not read    18 linked pages: scrapy crawl linkeddata -a seeds="
+    seeds = f"-a 'seeds={site.url('/?a&b')}' -a scope=host"
+    assert left == (
+        f"not read    18 linked pages: scrapy crawl linkeddata {seeds}"
+        " -a follow=abox,hyperlink"
     )
 
 

@@ -122,6 +122,11 @@ class SiteLook:
     samples: Sequence[ReadPage]
     n_unread: int
 
+    @property
+    def command_for_links(self) -> str:
+        """The command that crawls the pages that links of the site lead to."""
+        return _command(SourceName(SourceKind.LINKED, host_of(self.url)), self.url)
+
     def as_json(self) -> dict[str, Any]:
         """Return the findings as JSON values."""
         return asdict(self)
