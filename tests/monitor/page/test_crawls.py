@@ -109,6 +109,7 @@ def test_steps_are_of_the_crawl_of_the_page(url: str) -> None:
     paused = [get(f"{url}/crawl/{name}/host", detail).json for name in NAMES]
     times = [each["detail"]["summary"]["paused_at_ms"] for each in paused]
     assert [time > 0 for time in times] == [True, False]
+    assert not any("n_known" in each for each in paused)  # of the logs alone
 
 
 @pytest.mark.parametrize(

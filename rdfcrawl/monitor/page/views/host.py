@@ -66,7 +66,8 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         names = await asyncio.to_thread(table.names_of, key, _MAX_NAMES) or [key]
         limits, delay_ms = await _read_limits(context, key)
         logged = await _read_logs(context, names)
-        if not (limits["detail"] or logged.pop("n_known") or logged["datasets"]):
+        is_logged = bool(logged.pop("n_known") or logged["datasets"])
+        if not (limits["detail"] or is_logged):
             raise web.HTTPNotFound(reason="this host is not known")
         fetches = logged["fetches"]
         logged["fetches"] = fetches[:most]
