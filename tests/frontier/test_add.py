@@ -303,6 +303,8 @@ class TestFullMemory:
         claimed[0].returned = {0: claimed[0].records[0]}
         assert await frontier.renew([*claimed, *more]) == []
         assert await frontier.release([*claimed, more[0]]) == 0
-        assert await frontier.ack([*claimed, more[0]]) == 0
+        more[0].failed = [0]
+        assert await frontier.ack([more[0]]) == 0, "it frees before it adds"
+        assert await frontier.ack(claimed) == 0
         assert await frontier.reap() == (1, 2, 0)
         await check_frontier(frontier)

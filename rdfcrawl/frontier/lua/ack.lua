@@ -47,8 +47,15 @@ local function settle_all(key, domain, items, at, n)
   if is_any then look_at(domain) end
 end
 
--- First which leases are held, then the batches: one command for the leases, not two for
--- each of them.
+local MOST_ARGUMENTS = 1000
+local function each_part(names, see)
+  for i = 1, #names, MOST_ARGUMENTS do
+    see(i, unpack(names, i, math.min(i + MOST_ARGUMENTS - 1, #names)))
+  end
+end
+
+-- First the leases, then the batches: a few commands for all leases, not two for each.
+-- They end before anything is added (see `prelude.lua`).
 local batches, names, at = {}, {}, 2
 while at <= #ARGV do
   local n = tonumber(ARGV[at + 2])
@@ -57,39 +64,37 @@ while at <= #ARGV do
   at = at + 4 + n + 2 * tonumber(ARGV[at + 3 + n])
 end
 
-local MOST_ARGUMENTS = 1000
-local function each_part(names, see)
-  for i = 1, #names, MOST_ARGUMENTS do
-    see(i, unpack(names, i, math.min(i + MOST_ARGUMENTS - 1, #names)))
-  end
-end
-
-local ended, flights, held = {}, {}, {}
+local held, hosts, ended, flights = {}, {}, {}, {}
 each_part(names, function(first, ...)
   for i, score in ipairs(redis.call('ZMSCORE', T .. ':lease', ...)) do held[first + i - 1] = score end
 end)
 for i, at in ipairs(batches) do
-  local key, epoch, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
+  local key, epoch = ARGV[at], ARGV[at + 1]
   local h = held[i] and redis.call('HMGET', host_of(key), 'lk', 'e')
-  if not h or h[1] == epoch then
-    results[#results + 1] = '0'
-  else
-    local flight = flight_of(key, epoch)
+  if h and h[1] ~= epoch then
+    hosts[i] = h
+    ended[#ended + 1] = names[i]
+    flights[#flights + 1] = flight_of(key, epoch)
+  end
+end
+each_part(ended, function(_, ...) redis.call('ZREM', T .. ':lease', ...) end)
+
+for i, at in ipairs(batches) do
+  local key, n, h = ARGV[at], tonumber(ARGV[at + 2]), hosts[i]
+  if h then
+    local flight = flight_of(key, ARGV[at + 1])
     local items = redis.call('LRANGE', flight, 0, -1)
     for _, item in ipairs(items) do
       if item ~= '' then done = done + 1 end
     end
     if n > 0 then keep_failed(key, flight, at + 3, n) end
     failed = failed + n
-    ended[#ended + 1] = names[i]
-    flights[#flights + 1] = flight
     if h[2] then
       settle_all(key, domain_of_host(key, h[2]), items, at + 4 + n, tonumber(ARGV[at + 3 + n]))
     end
-    results[#results + 1] = '1'
   end
+  results[i] = h and '1' or '0'
 end
-each_part(ended, function(_, ...) redis.call('ZREM', T .. ':lease', ...) end)
 each_part(flights, function(_, ...) redis.call('DEL', ...) end)
 count('l', -done)
 count('done', done)
