@@ -125,9 +125,9 @@ async def test_idle_connection_is_closed(fetch_options: MakeOptions) -> None:
 async def test_unusual_url_is_requested_in_usual_form(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a URL has capitals and no path, then its request has the usual form."""
+    """If a URL has capitals, zeros and no path, then its request has the usual form."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
-    answer = await get_one(f"HTTP://LOCALHOST:{server.port}?q#f", fetch_options())
+    answer = await get_one(f"HTTP://LOCALHOST:000{server.port}?q#f", fetch_options())
     assert answer.fault is None
     assert server.targets == ["/?q"]
     assert server.requests[0].headers["host"] == f"localhost:{server.port}"

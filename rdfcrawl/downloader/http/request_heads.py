@@ -106,7 +106,8 @@ def _server_of(origin: str) -> tuple[HttpServer, str]:
     host, default = parts[1].lower(), DEFAULT_PORTS[scheme]
     if not host.isascii():
         host = host.encode("idna").decode()
-    port = int(parts[2][:6]) if parts[2] else default
+    digits = (parts[2] or "").lstrip("0")  # int() refuses thousands of digits
+    port = int(digits[:6] or 0) if parts[2] else default
     if port > MAX_PORT:
         raise SourceFault(Reason.BAD_URI, f"port {parts[2]}")
     # The system would read 127.1 as 127.0.0.1.
