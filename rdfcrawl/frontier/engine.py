@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydispatch import dispatcher
 from scrapy import Request, signals
+from scrapy.core.downloader import Downloader
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
@@ -195,17 +196,22 @@ class EngineView:
         """
         engine: Any = self._crawler.engine
         signals = SparingSignals(self._crawler)
-        engine.signals = engine.scraper.signals = engine.downloader.signals = signals
-        engine.downloader.middleware = VisitMiddlewares(engine.downloader.middleware)
+        engine.signals = engine.scraper.signals = signals
+        downloader: Any = engine.downloader
+        has_these_steps = isinstance(downloader, Downloader)
+        if has_these_steps:
+            downloader.signals = signals
+            downloader.middleware = VisitMiddlewares(downloader.middleware)
 
     def has_foreign_parts(self) -> bool:
         """Return whether any component of a project takes part in visits."""
         engine: Any = self._crawler.engine
         parts = [engine, engine.downloader, engine.scraper]
         parts += engine.scraper.spidermw.middlewares
-        modules = [type(part).__module__ for part in parts]
+        if not all(_is_known(type(part).__module__) for part in parts):
+            return True
         methods = engine.downloader.middleware.methods
-        modules += [_module_of(each) for some in methods.values() for each in some]
+        modules = [_module_of(each) for some in methods.values() for each in some]
         return not all(map(_is_known, modules))
 
     def begin(self, request: Request) -> None:

@@ -247,11 +247,9 @@ class FrontierScheduler(BaseScheduler):
         weight = work.visit_weight if spider.makes_documents else 2
         self._places.open(work.visits, work.slow_visits, weight)
         self._engine.allow(work.visits + weight * work.slow_visits)
-        self._engine.hold()
         if not self._engine.has_foreign_parts():
             self._direct = DirectVisits(self._engine, self._services.process_visit)
         self._engine.spare_steps()
-        self._watcher = asyncio.create_task(self._watch(self.session))
         self._follower_lag.begin(self.session.options.paths.root)
         self._arrivals = PendingRequests(
             self.session,
@@ -260,6 +258,8 @@ class FrontierScheduler(BaseScheduler):
             makes_documents=spider.makes_documents,
         )
         self._taker = asyncio.create_task(self._arrivals.run())
+        self._engine.hold()  # last: after an error, nothing would let it go
+        self._watcher = asyncio.create_task(self._watch(self.session))
 
     async def _close(self, reason: str) -> None:
         session = self.session

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import signals
+from scrapy.core.downloader import Downloader
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from rdfcrawl import ParsedDocument
@@ -67,6 +69,16 @@ class FailsWithFirstVisit:
             if self._n_visits == 1:
                 raise RuntimeError("a bug")
         return response
+
+
+class OwnDownloader:
+    """A downloader that has only the members that Scrapy's engine requires."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._scrapys = Downloader(crawler)
+        self.active, self.handlers = self._scrapys.active, self._scrapys.handlers
+        self.fetch, self.close = self._scrapys.fetch, self._scrapys.close
+        self.needs_backout = self._scrapys.needs_backout
 
 
 class CountingSpider(LinkedDataSpider):
@@ -482,13 +494,18 @@ def test_contracts_of_a_spider_of_ours_are_checked(
 def test_documents_that_reach_no_pipeline_are_fetched_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a middleware fails with a visit, then its documents are not taken for done."""
+    """If a middleware fails with a visit, then its documents are not taken for done.
+
+    Middlewares see visits with a downloader of the project, too.
+    """
     server = loopback({"/a": loopback.response(GOOD), "/b": loopback.response(GOOD)})
     urls = {server.url("/a"), server.url("/b")}
     own = {f"{__name__}.FailsWithFirstVisit": 50}
     standard = project_settings.DOWNLOADER_MIDDLEWARES
     result = commands.crawl(
-        sorted(urls), DOWNLOADER_MIDDLEWARES=json.dumps({**standard, **own})
+        sorted(urls),
+        DOWNLOADER=f"{__name__}.OwnDownloader",
+        DOWNLOADER_MIDDLEWARES=json.dumps({**standard, **own}),
     )
     assert result.code == 0, result.stderr
     assert result.graphs == urls
