@@ -30,11 +30,12 @@ from rdfcrawl.stores.log.documents import (
     LogDocument,
     iter_documents,
 )
-from rdfcrawl.stores.provenance.blocks import ActivityBlock, iter_blocks
+from rdfcrawl.stores.provenance.blocks import ActivityBlock
+from rdfcrawl.stores.provenance.reading import read_blocks
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
-from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_segments
+from rdfcrawl.stores.segment_file import SEAL, GzipMember, list_segments
 
-_Content = list[LogDocument | DroppedVersion | ActivityBlock]  # of a member
+_Content = Sequence[LogDocument | DroppedVersion | ActivityBlock]  # of a member
 _Reader = Callable[[int, GzipMember], _Content]
 
 logger = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ class CrawlLog:
             for name, path in gathered.paths.items():
                 read: _Reader = partial(_read_documents, path)
                 if name.startswith(_PROVENANCE):
-                    read = _read_activities
+                    read = read_blocks
                 offset = start.offsets.get(name, 0)
                 for found, end in iter_read(
                     path, name, offset, read=read, on_damage=self._note_damage
@@ -184,10 +185,6 @@ class CrawlLog:
             if (self.root / kind).is_dir()
             for path in list_segments(self.root / kind)
         }
-
-
-def _read_activities(fd: int, member: GzipMember) -> _Content:
-    return list(iter_blocks((b"".join(iter_content(fd, member)),)))
 
 
 def _read_documents(path: Path, fd: int, member: GzipMember) -> _Content:
