@@ -196,9 +196,12 @@ class WebMeasures:
         return bool(last and last.content.says)
 
     def pagerank_share(self, site: str) -> float | None:
-        """Return formula (4)."""
+        """Return formula (4).
+
+        A URL that only its other forms name, as canonical, counts once it is seen.
+        """
         ranks = self.pagerank()
-        targets = {target for _, target in self.links()}
+        targets = {target for _, target in self.links()} & self.seen()["all"]
         known = {url: rank for url, rank in ranks.items() if url in targets}
         own = self._of(site, known)
         whole = sum(known[url] for url in own)
