@@ -99,6 +99,15 @@ async def test_answers_have_all_headers(
         )
 
 
+async def test_wrong_method_names_the_right_ones(
+    visitors: aiohttp.ClientSession,
+) -> None:
+    """If a method is not allowed, then the answer names those that are (RFC 9110)."""
+    async with visitors.post("/moved", headers={HEADER: "yes"}) as answer:
+        assert answer.status == 405
+        assert answer.headers["Allow"] == "GET,HEAD"
+
+
 @pytest.mark.parametrize(
     ("n_fields", "size", "kind", "status"),
     [
