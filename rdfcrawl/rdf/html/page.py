@@ -149,11 +149,16 @@ class ParsedPage:
         return self.utf8[: self.head_bytes]
 
     @cached_property
-    def has_json_ld_in_head_only(self) -> bool:
-        """Whether `head_tree` has all JSON-LD scripts."""
+    def _has_light_head(self) -> bool:
+        """Whether `head_tree` is the tree of a head, not heavy, and has the base."""
         if not self.head_bytes or self.is_head_heavy:
             return False
-        if names_json_ld(self.lower, self.head_bytes):
+        return _find_base(self.lower, self.head_bytes) is None
+
+    @cached_property
+    def has_json_ld_in_head_only(self) -> bool:
+        """Whether `head_tree` has all JSON-LD scripts, and their base."""
+        if not self._has_light_head or names_json_ld(self.lower, self.head_bytes):
             return False
         # A frame set removes the body, with any scripts moved there.
         scripts = self.head_tree.css("script[type]")
@@ -162,10 +167,8 @@ class ParsedPage:
     @cached_property
     def has_open_graph_in_head_only(self) -> bool:
         """Whether `head_tree` has all that the Open Graph extractor reads."""
-        if not self.head_bytes or self.is_head_heavy:
-            return False
         lower = self.lower
-        if names_open_graph(lower, self.head_bytes):
+        if not self._has_light_head or names_open_graph(lower, self.head_bytes):
             return False
         if lower.find(b"<html", self.head_bytes) >= 0:  # its attributes count
             return False

@@ -6,7 +6,6 @@ is a document with its own prefixes and blank nodes; the base is that of the pag
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.html.jsonld import iter_as_text
+from rdfcrawl.rdf.html.references import unescaped
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import DocumentParser
 
@@ -80,12 +80,12 @@ def _as_written(page: ParsedPage, text: str, log: FaultLog) -> str:
     """Return the text of a script without wrappers, and without escapes of HTML."""
     inner = _unwrapped(text)
     if page.is_served_as_xml and inner is text and "<" not in text:
-        inner = html.unescape(text)
+        inner = unescaped(text)
     for _ in range(_MAX_ESCAPED):
         is_escaped = "<" not in inner and _BRACKET.search(inner)
         if not (is_escaped or ('"' not in inner and _QUOTE.search(inner))):
             break
-        inner = html.unescape(inner)
+        inner = unescaped(inner)
         log.note(Reason.REPAIRED, "HTML entities", apart=True)
     return inner if inner is text else _unwrapped(inner)
 

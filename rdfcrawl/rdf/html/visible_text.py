@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from html import unescape
 from typing import Final
+
+from rdfcrawl.rdf.html.references import unescaped
 
 _UNSEEN: Final = rb"script", rb"style", rb"template", rb"noscript", rb"title"
 # Each expression is linear: an unterminated element extends to the end of the page, and
@@ -60,14 +61,14 @@ def text_of(shown: bytes) -> str:
     return _replace_references(_replaced, text) if "&" in text else text
 
 
-@lru_cache(maxsize=1024)
-def _character(reference: str) -> str:
-    return unescape(reference)
+_character = lru_cache(maxsize=1024)(unescaped)
+_LONGEST_KEPT: Final = 40  # characters; longer than all named references
 
 
 def _replaced(reference: re.Match[str]) -> str:
     """Return the character of a reference; a page has few different ones."""
-    return _character(reference[0])
+    text = reference[0]
+    return _character(text) if len(text) <= _LONGEST_KEPT else unescaped(text)
 
 
 def count_images(lower: bytes, text: str) -> int:

@@ -102,16 +102,18 @@ def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> N
 
 
 _TAG = "<meta property=og:title content=t>"
-_OF_LANGUAGE = ["<html lang=de>", "<html prefix='og: urn:x:'>", "lang=fr"]
-_OF_LANGUAGE += ["<meta http-equiv=content-language content=it>", "property=og:type"]
+_OF_HEADS = ["<html lang=de>", "<html prefix='og: urn:x:'>", "lang=fr"]
+_OF_HEADS += ["<meta http-equiv=content-language content=it>", "property=og:type"]
+_OF_HEADS += ["<base href=/b/>"]
 
 
 @example("<p>", ["<frameset>"])
 @example("", ["<html lang=de>"])
 @example("", ["<meta http-equiv=content-language content=it>"])
+@example("", ["<base href=/b/>"])
 @given(
     st.lists(_PIECES, max_size=8).map("".join),
-    st.lists(st.sampled_from(_OF_LANGUAGE) | _PIECES, max_size=8),
+    st.lists(st.sampled_from(_OF_HEADS) | _PIECES, max_size=8),
 )
 @settings(max_examples=examples(400), deadline=None)
 def test_open_graph_of_a_head_is_that_of_the_page(head: str, body: list[str]) -> None:

@@ -22,6 +22,7 @@ from rdfcrawl.rdf.html.visible_text import (
             b"&lt;b&gt; &eacute;&#233; a&amp;b &zzz;",
             ["<b>", "éé", "a&b", "&zzz;"],
         ),
+        (b"a &#" + b"1" * 5000 + b"; b", ["a", "\ufffd", "b"]),
         (b"1 < 2 <unfinished", ["1", "<", "2"]),
         (b"<p>< 2<3 <a b<c>d<!doctype>e<?pi>f</p>", ["<", "2<3", "d", "e", "f"]),
         (b"a<script>1</scripts></script>b<!-- 1-->2 --->c", ["a", "b", "2", "--->c"]),
