@@ -451,9 +451,10 @@ class RdfXmlReader:
         return found
 
     def _reference(self, value: str, base: str | None) -> str:
-        if value.startswith("_:"):
-            self._mend(f"a blank node in place of an IRI: {value[:100]}")
-            return terms.blank(f"{self._scope}n{value[2:].strip()}")
+        if value.lstrip().startswith("_:"):
+            label = value.strip()[2:]
+            self._mend(f"a blank node in place of an IRI: _:{label[:100]}")
+            return terms.blank(f"{self._scope}n{label}")
         found, mended = resolved(value, base)
         if mended:
             terms.note_mended(self._log, value)

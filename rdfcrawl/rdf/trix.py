@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 
+_LONGEST_KEPT: Final = 1000  # characters of a name
 SEPARATOR: Final = " "  # in expat's names, between namespace, name and prefix
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _IN_VALUE: Final = re.compile(r"[&<\"\t\n\r]")
@@ -128,13 +129,19 @@ class XmlContent:
         self.n_chars += len(text)
 
 
-@lru_cache(maxsize=1024)
 def split_name(name: str) -> tuple[str, str, str]:
     """Return namespace, local name and prefix of an expat name."""
+    return _split(name) if len(name) > _LONGEST_KEPT else _known_split(name)
+
+
+def _split(name: str) -> tuple[str, str, str]:
     parts = name.split(SEPARATOR)
     if len(parts) == 1:
         return "", name, ""
     return parts[0], parts[1], parts[2] if len(parts) > 2 else ""
+
+
+_known_split = lru_cache(maxsize=1024)(_split)
 
 
 def _qualified(prefix: str, local: str) -> str:

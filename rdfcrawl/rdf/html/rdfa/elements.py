@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import XSD
@@ -177,7 +176,6 @@ _VALUES: Final = ("content", "datetime", "href", "src")
 CONTENT: Final = "*"  # of an element; no name of an attribute
 
 
-@lru_cache(maxsize=1024)  # elements with the same attributes are many
 def value_of_plain(attributes: tuple[str, ...]) -> str:
     """Return the attribute with the value of a plain element, or `CONTENT`.
 

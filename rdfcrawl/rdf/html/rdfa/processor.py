@@ -124,6 +124,8 @@ class RdfaProcessor:
         scope = RdfaScope(base, self._document)
         self._frames = [_Frame("", scope)]
         self._frames[0].lists.append((self._document, scope.lists))
+        # by the attributes of elements; see `value_of_plain`
+        self._sources: dict[tuple[str, ...], str] = {}
         self._n_muted = 0
         self._n_elements = n_elements
         self._text_depth = self._max_text_depth = 0
@@ -166,7 +168,10 @@ class RdfaProcessor:
         """
         scope = self._frames[-1].scope
         is_inner = self._has_html_rules and len(self._frames) > 1
-        source = value_of_plain(tuple(attributes))
+        keys = tuple(attributes)
+        source = self._sources.get(keys)
+        if source is None:
+            source = self._sources[keys] = value_of_plain(keys)
         if scope.incomplete or not is_inner or not source:
             return False
         names = self._names
