@@ -169,13 +169,12 @@ class DocumentPipelines(ItemPipelineManager):
     def takes_batches(self) -> bool:
         """Whether all pipelines are ours: users' ones get documents one by one."""
         methods: Any = self.methods["process_item"]
-        modules = [type(method.__self__).__module__ for method in methods]
-        return all(module.startswith(_OUR_MODULES) for module in modules)
+        owners = [type(getattr(method, "__self__", None)) for method in methods]
+        return all(owner.__module__.startswith(_OUR_MODULES) for owner in owners)
 
     async def process_batch(
         self,
         documents: Sequence[Document],
-        prepare: Callable[[Document], object],
     ) -> list[tuple[Document, Exception]]:
         """Process documents step by step, each step for all of them.
 
@@ -184,13 +183,12 @@ class DocumentPipelines(ItemPipelineManager):
 
         Args:
             documents: for pipelines that take batches.
-            prepare: the first step.
 
         Returns:
             The documents that failed, which go no further, and the reasons.
         """
         failed: list[tuple[Document, Exception]] = []
-        steps: Any = (prepare, *self.methods["process_item"])
+        steps: Any = self.methods["process_item"]
         for step in steps:
             passed = []
             for document in documents:

@@ -126,9 +126,9 @@ class VisitProcessor:
         n_failed = 0
         while len(visit.documents) > n_failed:  # the remaining ones were not processed
             waiting = visit.documents[n_failed:]
-            batch = self._batch_of(waiting)
+            batch = self._batch_of(waiting, visit)
             if batch:
-                await self._pass_batch(batch, visit, response)
+                await self._pass_batch(batch, response)
             for document in batch or waiting[:1]:
                 has_passed = bool(batch)
                 if await self._end(document, visit, response, has_passed=has_passed):
@@ -136,16 +136,24 @@ class VisitProcessor:
                 else:
                     n_failed += 1
 
-    def _batch_of(self, documents: Sequence[Document]) -> list[Document]:
+    def _batch_of(self, documents: Sequence[Document], visit: Visit) -> list[Document]:
         """Return the first documents that may pass the pipelines as a batch.
 
-        Spiders, middlewares, pipelines and receivers of users get each one singly.
+        Their headers are applied. Spiders, middlewares, pipelines and receivers of
+        users get each one singly.
         """
         if not self._takes_batches or has_receivers(
             self._crawler, signals.item_scraped
         ):
             return []
-        return list(takewhile(self._is_ordinary, documents))
+        batch: list[Document] = []
+        for document in takewhile(self._is_ordinary, documents):
+            try:
+                self._apply_headers(document, visit)
+            except Exception:  # raised again, and reported, for the document alone
+                break
+            batch.append(document)
+        return batch
 
     @cached_property
     def _takes_batches(self) -> bool:
@@ -161,14 +169,11 @@ class VisitProcessor:
             return False
         return document.media_type not in self._spider.harvesters.media_types
 
-    async def _pass_batch(
-        self, batch: Sequence[Document], visit: Visit, response: Response
-    ) -> None:
+    async def _pass_batch(self, batch: Sequence[Document], response: Response) -> None:
         """Send documents through the pipelines; report those that fail as Scrapy."""
         spider: Any = self._crawler.spider
         pipelines = cast("DocumentPipelines", self._crawler.engine.scraper.itemproc)
-        prepare = partial(self._apply_headers, visit=visit)
-        for document, error in await pipelines.process_batch(batch, prepare):
+        for document, error in await pipelines.process_batch(batch):
             formatter: Any = self._crawler.logformatter
             line = formatter.item_error(document, error, response, spider)
             more = {"spider": spider, "item": document}

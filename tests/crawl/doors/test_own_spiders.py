@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 SECRET = "nobody-wants-this-in-a-log"
 N_LARGE = 20_000  # statements, in a spool file
+N_FAILURES = 5  # more than there are attempts in one visit
 GOOD = f'<> <urn:x:p> <b>, "{SECRET}" .'.encode()
 
 
@@ -58,6 +60,20 @@ class YieldsItemsSpider(LinkedDataSpider):
         if document.url.endswith("/a") and not hasattr(self, "has_failed"):
             self.has_failed = True
             raise RuntimeError("a bug in parse_document")
+
+
+class DisobeysSpider(LinkedDataSpider):
+    """Fails a few times at documents with reservations."""
+
+    name = "disobeys"
+    n_failures = 0
+
+    def obey(self, document: Document, reservations: Reservations) -> None:
+        """Fail, unless it has failed often enough."""
+        self.n_failures += 1
+        if self.n_failures < N_FAILURES:
+            raise RuntimeError("a bug in obey")
+        super().obey(document, reservations)
 
 
 def take_note(url: str) -> list[str]:
@@ -183,7 +199,8 @@ class Watchful:
 class CallRecorder:
     """A pipeline that records its calls."""
 
-    def process_item(self, item: object) -> object:
+    @staticmethod
+    def process_item(item: object) -> object:
         """Say so."""
         print("ENTERS")
         return item
@@ -198,8 +215,9 @@ class ReturnsNothing:
 
 @pytest.fixture(scope="module")
 def site(loopback: Loopback) -> RawServer:
-    """Return a host with three documents."""
+    """Return a host with a few documents."""
     page = loopback.response(GOOD)
+    reserved = loopback.response(GOOD, X_Robots_Tag="nofollow")
     html = b"<h1>Hello</h1><a href=/large>more</a>"
     lines = b"".join(b'<> <urn:x:p> "%d" .\n' % n for n in range(N_LARGE))
     return loopback(
@@ -207,6 +225,7 @@ def site(loopback: Loopback) -> RawServer:
             "/a": page,
             "/b": page,
             "/private": page,
+            "/reserved": reserved,
             "/page": loopback.response(html, "text/html"),
             "/large": loopback.response(lines),
         }
@@ -244,6 +263,9 @@ def results(
             "linkeddata",
             f"-aseeds={site.url('/a')},{site.url('/private')}",
             ITEM_PIPELINES=pipelines(CallRecorder=250, Watchful=950),
+        ),
+        "disobeys": crawl(
+            "disobeys", f"-aseeds={site.url('/a')},{site.url('/reserved')}"
         ),
         "nothing": crawl(
             "linkeddata", seed, ITEM_PIPELINES=pipelines(ReturnsNothing=350)
@@ -286,6 +308,15 @@ def test_items_of_a_visiting_spider_are_exported(
     assert documents == {site.url(path) for path in ("/a", "/b", "/page", "/large")}
     n_items = len([item for item in items if "url" not in item])
     assert result.statistics["item_scraped_count"] == len(documents) + n_items
+
+
+def test_bug_in_reservations_does_not_cost_the_document(
+    results: dict[str, CrawlResult], site: RawServer
+) -> None:
+    """If the reservations of a document cannot be applied, then it is tried again."""
+    result = results["disobeys"]
+    assert "a bug in obey" in result.stderr
+    assert {site.url("/a"), site.url("/reserved")} <= result.graphs
 
 
 def test_bug_in_parse_document_does_not_cost_documents(
