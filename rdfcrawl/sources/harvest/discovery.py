@@ -148,7 +148,7 @@ class DocumentScan:
             links, is_describing = self.follow.scan_bulk(chunk)
         else:
             links = self.follow.scan(chunk)
-        if is_describing and find_describing(chunk):
+        if is_describing and (self.has_any or find_describing(chunk)):
             self.gather(chunk)
         return links
 
