@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.visits import Visit
     from tests.support.redis_fixtures import MakeFrontier
+
+
+_HOST = "h{}.example".format
+
+
+def record_like(before: Record, choose: random.Random) -> Record:
+    """Return a link of the host of another one, with parts of its URL and parent."""
+    path = choose.choice(["x", "/", "y" * choose.randrange(130)])
+    url = f"{before.url[: choose.randrange(20, 90)]}{choose.random()}{path}"
+    parents = ["", before.parent, before.url, f"https://p.example/{path}", url + path]
+    return Record(url, depth=choose.randrange(2), parent=choose.choice(parents))
 
 
 class TestClaim:
@@ -73,6 +85,43 @@ class TestClaim:
         assert [record.url for record in found] == [urls[name] for name in order]
         assert found[2].parent == long
         assert (await frontier.counts()).is_over
+
+    async def test_uris_that_wait_with_their_host_share_bytes(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If URIs of a host share any prefix and suffix, each is claimed as it was."""
+        frontier = await make_frontier(batch=1)
+        ingest, choose = new_ingest(frontier), random.Random(1)
+        latest = {host: Record(f"https://{host}/") for host in map(_HOST, range(40))}
+        added: set[Record] = set()
+        found: list[Record] = []
+        for n_more in (3, 0, 1, 0, 0):
+            for host in [*latest] * n_more:
+                record = latest[host] = record_like(latest[host], choose)
+                band = choose.choice([b"1", b"2"])
+                await frontier.add([ingest.candidate(record, band)])
+                added.add(record)
+            visits = await claim(frontier)
+            await check_frontier(frontier)
+            await frontier.release(visits)
+            await frontier.ack(visits)
+            found += [visit.records[0] for visit in visits]
+        assert len(found) == len(added) == 160
+        assert {*found} == added
+        assert (await frontier.counts()).is_over
+
+    async def test_uris_of_a_host_share_their_parent(
+        self, make_frontier: MakeFrontier, redis: Redis
+    ) -> None:
+        """If three links of one page wait with their host, it is stored once."""
+        frontier = await make_frontier()
+        ingest, parent = new_ingest(frontier), f"https://p.example/{'p' * 80}"
+        urls = [f"https://a.example/{name}" for name in ("one", "two", "three")]
+        records = [Record(url, parent=parent) for url in urls]
+        await frontier.add([ingest.candidate(each, b"2") for each in records])
+        state = await redis.hgetall(f"{frontier._prefixes[0]}:h:a.example")
+        assert sum(map(len, state.values())) < 150
+        assert list((await claim_one(frontier)).records) == records
 
     async def test_at_most_so_many_hosts(self, make_frontier: MakeFrontier) -> None:
         """If more hosts are due than asked for, then the longest waiting come first."""
@@ -234,7 +283,7 @@ class TestUnreadable:
         """If a visit with an unreadable item is given back, then so is the item."""
         frontier = await make_frontier()
         await add(frontier, 2)
-        await redis.hset(f"{frontier._prefixes[0]}:h:a.example", STORED[1], "2?!")
+        await redis.hset(f"{frontier._prefixes[0]}:h:a.example", STORED[1], "2\0\0?!")
         visit = await claim_one(frontier)
         visit.returned = dict(enumerate(visit.records))
         await frontier.release([visit])

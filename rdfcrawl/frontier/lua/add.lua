@@ -117,23 +117,18 @@ end
 
 -- Returns {field, value, ...} to store new URIs with their key; nil if they do not fit,
 -- or if others of the key are in lists. `h` has the stored ones from place 9 on.
-local function fields_for(h, bands, waiting, fresh)
-  local n_stored, last, fields = 0, 0, {}
-  for slot = 1, N_STORED do
-    if h[8 + slot] then n_stored, last = n_stored + 1, slot end
-  end
-  if waiting ~= n_stored or last + fresh > N_STORED then return nil end
+local function fields_for(key, h, bands, waiting, fresh)
+  if waiting + fresh > N_STORED then return nil end
+  local stored, fields = stored_in(h, 9, key), {}
+  local last = #stored
+  if waiting ~= last or h[9 + last] then return nil end
+  local before = last > 0 and stored[last][2]
   for band, list in pairs(bands) do
     for _, item in ipairs(list) do
-      local text = band .. item
-      if band == AGAIN or #text > 2 * FIELD_BYTES then return nil end
+      if band == AGAIN or #item > MAX_STORED then return nil end
       last = last + 1
-      fields[#fields + 1] = STORED[last]
-      fields[#fields + 1] = sub(text, 1, FIELD_BYTES)
-      if #text > FIELD_BYTES then
-        fields[#fields + 1] = REST[last]
-        fields[#fields + 1] = sub(text, FIELD_BYTES + 1)
-      end
+      store_in(fields, last, band, item, before)
+      before = item
     end
   end
   return fields
@@ -226,7 +221,7 @@ local function add_to(key, place, at, n)
   if accepted == 0 then new_hosts = new_hosts + 1 end
   local n_waiting, n_accepted = waiting + fresh - held, format('%d', accepted + fresh)
   n_waiting = waiting - held == accepted and n_accepted or format('%d', n_waiting)
-  local fields = fields_for(h, bands, waiting, fresh - held)
+  local fields = fields_for(key, h, bands, waiting, fresh - held)
   if fields then
     call('HSET', host, 'n', n_waiting, 'a', n_accepted, unpack(fields))
   else

@@ -17,11 +17,11 @@ sizes[REFRESH_BAND + 2] = redis.call('ZCARD', deferred_of(key))
 
 local function list(band)
   for _, one in ipairs(stored) do
-    if tonumber(one[2]) == band then
+    if tonumber(one[1]) == band then
       sizes[band + 1] = sizes[band + 1] + 1
       if #head < 2 * most then
         head[#head + 1] = band
-        head[#head + 1] = one[3]
+        head[#head + 1] = one[2]
       end
     end
   end

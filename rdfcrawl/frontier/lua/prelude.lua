@@ -47,22 +47,70 @@ local function flight_of(key, epoch) return T .. ':i:' .. key .. ':' .. epoch en
 -- a list takes 200 bytes and a few commands, and most keys have few URIs at a time. They
 -- are in the order of arrival, and before those of the same band in lists. Long ones have
 -- a second field, as a longer value would unfold the hash.
+-- URIs of a key are alike, and often have the same parent. So each after the first has
+-- two bytes after its band: the lengths of the prefix and of the suffix that it shares
+-- with the one before, and that it omits. They fit in any case, so that any may go first.
 local STORED, REST = {'i', 'j', 'l'}, {'r', 's', 't'}
 local N_STORED, FIELD_BYTES = 3, 64
+local MAX_STORED = 2 * FIELD_BYTES - 3 -- bytes of an item
 
--- Returns {number, digit of the band, item, whether it is long} of each stored URI of a
--- key. `values` has the values of `STORED` from place `at` on.
+-- Returns {digit of the band, item} of each stored URI of a key, with `fields`, the names
+-- of their fields. `values` has the values of `STORED` from place `at` on.
 local function stored_in(values, at, key)
-  local stored = {}
+  local sub, stored, fields = string.sub, {}, {}
   for slot = 1, N_STORED do
     local text = values[at + slot - 1]
     if text then
-      local is_long = #text == FIELD_BYTES
-      if is_long then text = text .. (redis.call('HGET', host_of(key), REST[slot]) or '') end
-      stored[#stored + 1] = {slot, string.sub(text, 1, 1), string.sub(text, 2), is_long}
+      fields[#fields + 1] = STORED[slot]
+      if #text == FIELD_BYTES then
+        fields[#fields + 1] = REST[slot]
+        text = text .. (redis.call('HGET', host_of(key), REST[slot]) or '')
+      end
+      local before, item = stored[#stored], sub(text, 2)
+      if before then
+        local prefix, suffix = string.byte(text, 2, 3)
+        item = sub(before[2], 1, prefix or 0) .. sub(text, 4)
+        if suffix and suffix > 0 then item = item .. sub(before[2], -suffix) end
+      end
+      stored[#stored + 1] = {sub(text, 1, 1), item}
     end
   end
+  stored.fields = fields
   return stored
+end
+
+-- Returns the lengths of the longest prefix and suffix that two items share, and that do
+-- not overlap.
+local function shared_by(a, b)
+  local sub, most = string.sub, math.min(#a, #b)
+  local prefix, longest = 0, most
+  while prefix < longest do
+    local middle = math.ceil((prefix + longest) / 2)
+    if sub(a, 1, middle) == sub(b, 1, middle) then prefix = middle else longest = middle - 1 end
+  end
+  local suffix = 0
+  longest = most - prefix
+  while suffix < longest do
+    local middle = math.ceil((suffix + longest) / 2)
+    if sub(a, -middle) == sub(b, -middle) then suffix = middle else longest = middle - 1 end
+  end
+  return prefix, suffix
+end
+
+-- Adds {field, value, ...} to `fields` for an item of at most `MAX_STORED` in a slot;
+-- `before` is the item in the slot before, or nil.
+local function store_in(fields, slot, band, item, before)
+  local text = band .. item
+  if before then
+    local prefix, suffix = shared_by(before, item)
+    text = band .. string.char(prefix, suffix) .. string.sub(item, prefix + 1, #item - suffix)
+  end
+  fields[#fields + 1] = STORED[slot]
+  fields[#fields + 1] = string.sub(text, 1, FIELD_BYTES)
+  if #text > FIELD_BYTES then
+    fields[#fields + 1] = REST[slot]
+    fields[#fields + 1] = string.sub(text, FIELD_BYTES + 1)
+  end
 end
 
 local function stored_of(key)

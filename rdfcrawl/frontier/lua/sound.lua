@@ -103,7 +103,7 @@ end
 
 -- Calls `see` for each queued item of a key.
 local function each_item_of(key, see)
-  for _, one in ipairs(stored_of(key)) do see(one[3]) end
+  for _, one in ipairs(stored_of(key)) do see(one[2]) end
   for band = 0, REFRESH_BAND do
     for _, item in ipairs(redis.call('LRANGE', queue_of(key, band), 0, -1)) do see(item) end
   end

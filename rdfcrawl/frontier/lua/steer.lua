@@ -57,7 +57,7 @@ end
 
 function actions.drop()
   if n == 0 then return 0 end
-  for _, one in ipairs(domain and stored_of(key) or {}) do give_back({one[3]}) end
+  for _, one in ipairs(domain and stored_of(key) or {}) do give_back({one[2]}) end
   for band = 0, REFRESH_BAND do
     if domain then give_back(redis.call('LRANGE', queue_of(key, band), 0, -1)) end
     redis.call('UNLINK', queue_of(key, band))

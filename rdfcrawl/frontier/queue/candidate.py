@@ -272,17 +272,30 @@ def unpack_or_none(item: bytes, key: str) -> Record | None:
 
 
 def stored_items(values: Sequence[Any]) -> list[tuple[int, bytes]]:
-    """Return band and payload of the URIs stored with a key, in order of arrival.
+    r"""Return band and payload of the URIs stored with a key, in order of arrival.
+
+    Each after the first has the lengths of the prefix and suffix that it shares with
+    the one before, and the rest of its payload (`prelude.lua`).
 
     Args:
         values: of the fields `STORED`, as bytes; None or empty without a URI.
 
-    >>> stored_items([b"2one", None, b"4thr", None, None, b"ee"])
-    [(2, b'one'), (4, b'three')]
+    >>> stored_items([b"2first one", None, b"4\6\4th", None, None, b"ird"])
+    [(2, b'first one'), (4, b'first third one')]
     """
     half = len(STORED) // 2
-    pairs = zip(values[:half], values[half:], strict=True)
-    return [(int(text[:1]), text[1:] + (rest or b"")) for text, rest in pairs if text]
+    found: list[tuple[int, bytes]] = []
+    for text, rest in zip(values[:half], values[half:], strict=True):
+        if not text:
+            continue
+        band, item = int(text[:1]), text[1:] + (rest or b"")
+        if found:
+            before = found[-1][1]
+            prefix, suffix = (*item[:2], 0, 0)[:2]
+            shared = before[max(0, len(before) - suffix) :]
+            item = before[:prefix] + item[2:] + shared
+        found.append((band, item))
+    return found
 
 
 def parent_of(payload: bytes, key: str) -> str:

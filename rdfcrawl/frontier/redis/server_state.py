@@ -27,7 +27,7 @@ INCARNATION: Final = "incarnation"  # field of the crawl's `conf`
 
 # Workers of several package versions share a crawl if these have the same `SCHEMA`.
 # Raise it with each change of keys or values that other versions would misread.
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 IMPORTING: Final = 0
 """Schema of a crawl whose import is incomplete; see `lua/import.lua`."""
 VERSION: Final = "version"

@@ -17,6 +17,7 @@ from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.frontier.queue.options import EpochOptions
+from rdfcrawl.frontier.redis.server_state import SCHEMA
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.exporting import export_frontier
 from rdfcrawl.monitor.operating.frontier_file import MAX_LINE_BYTES
@@ -197,7 +198,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "later": (_lines(lambda x: x[0].update(version=2)), "has version 2, this program"),
     "schema": (
         _lines(lambda x: (x[0].update(schema=9), x[0]["conf"].update(schema="9"))),
-        "has schema 9, this version reads 2",
+        f"has schema 9, this version reads {SCHEMA}",
     ),
     "one chunk less": (_lines(lambda x: x.pop(3)), "is damaged"),
     "other name": (
