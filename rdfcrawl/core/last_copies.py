@@ -17,6 +17,8 @@ SMALL: Final = 20
 """A list of at most so many entries may lose all of them: each is confirmed."""
 MAX_MISSING: Final = 0.5
 """Share of the entries of a larger list, or of the statements of a document."""
+REDIRECTED: Final = "redirected"
+"""Begins doubts whether the target of a redirect replaces the page that leads to it."""
 _MAX_LOST: Final = 0.1  # share of the statements that a cut document may lack
 _SAME: Final = 0.1  # by which two numbers of statements may differ
 _LEAST: Final = 100  # statements of a copy that is compared by size
@@ -156,7 +158,7 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         return f"cut after {n_now}, {n_last:,} before", is_near
     why = ""
     if new.is_page and new.detour:
-        why = f"redirected to {new.detour}"
+        why = f"to {new.detour}"
     elif new.is_page and n_last and not last.is_page:
         why = "a page in place of data"
     elif new.is_page and new.n_quads < n_last and last.has_end > new.has_end:

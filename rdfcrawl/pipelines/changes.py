@@ -14,6 +14,7 @@ from typing import Final
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.last_copies import (
+    REDIRECTED,
     LastCopy,
     NewCopy,
     detour_of,
@@ -141,11 +142,12 @@ class StoredCopies:
         for url, last in copies.items():
             if last is None:
                 continue
-            if url == moved:
-                new = new._replace(detour=detour_of(url, document.url))
+            if url == moved:  # whose date is not that of its target
+                detour = detour_of(url, document.url)
+                new = new._replace(detour=detour, modified=0)
             if why := doubt_of(new, last):
                 self._written[copy_key(url)] = doubted(last, new).text()
-                return why
+                return f"{REDIRECTED}: {why}" if url == moved else why
         return ""
 
     def _is_later(self, document: Document) -> bool:

@@ -57,18 +57,18 @@ class WebMeasures:
     linked: dict[str, int] = field(default_factory=dict)
     led: set[str] = field(default_factory=set)
     listings: dict[str, dict[str, list[Listing]]] = field(default_factory=dict)
-    lost: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)  # sitemaps that were never read
 
     def __post_init__(self) -> None:
         """Read the requests."""
         for each in self.requests:
-            if each.answer.is_sitemap:
-                if each.status in LIVING:
-                    self._read_sitemap(each)
-            elif each.url.endswith(".xml"):
-                self.lost.add(each.url)
-            else:
+            if not each.url.endswith(".xml"):
                 self._read_page(each)
+            elif not each.answer.is_readable:
+                self.lost.add(each.url)
+            elif each.status in LIVING:
+                self._read_sitemap(each)
+        self.lost -= self.readings.keys()
 
     def _read_page(self, each: SeenRequest) -> None:
         for fetch in (each, *each.hops()):
@@ -441,9 +441,6 @@ class WebMeasures:
         for by_sitemap in self.listings.values():
             for sitemap in by_sitemap:
                 found[self.readings[sitemap][-1].answer.form] += 1
-        found["unknown"] += sum(
-            readings[-1].answer.form == "broken" for readings in self.readings.values()
-        )
         found["unknown"] += len(self.lost)
         return +found
 
@@ -466,7 +463,7 @@ class WebMeasures:
             if site_of(url) == site and not readings[-1].answer.children
         ]
         lost = self._of(site, self.lost)
-        again = [x for x in files if len(x) > 1 and x[-1].answer.form != "broken"]
+        again = [x for x in files if len(x) > 1]
         same = [
             readings
             for readings in again

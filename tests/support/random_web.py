@@ -67,6 +67,12 @@ class Answer(NamedTuple):
         """Whether it is the file of a sitemap or of an index."""
         return self.entries is not None or bool(self.children)
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether it is a sitemap that shows its form."""
+        is_empty = self.form == "text" and not self.entries
+        return self.is_sitemap and self.form != "broken" and not is_empty
+
     def body(self) -> tuple[bytes, str]:
         """Return the body and its media type."""
         if self.is_sitemap:

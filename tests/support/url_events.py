@@ -121,6 +121,7 @@ class UrlFetched:
     etag: str = ""
     target: str = ""
     fault: Reason | None = None
+    why: str = "why"
     facts: tuple[tuple[str, str], ...] = ()
     chain: tuple[str, ...] = ()
     n_quads: int = 3
@@ -140,7 +141,7 @@ class UrlFetched:
             ),
             reading=ReadResult(format=TURTLE if self.status == 200 else None),
             n_quads=self.n_quads if self.status == 200 else 0,
-            faults=[Fault(self.fault, "why")] if self.fault else [],
+            faults=[Fault(self.fault, self.why)] if self.fault else [],
         )
         fields: dict[str, Any] = {}
         for term, value in self.facts:

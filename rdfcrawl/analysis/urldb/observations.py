@@ -9,6 +9,7 @@ from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS, WAS_READ
+from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT
 from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
@@ -19,7 +20,9 @@ from rdfcrawl.analysis.urldb.record import (
     Columns,
     observe,
 )
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
+from rdfcrawl.core.last_copies import REDIRECTED
 from rdfcrawl.core.namespaces import DCTERMS, RC
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
 from rdfcrawl.rdf.links.outlinks import relation_iri
@@ -114,13 +117,18 @@ def _observe(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     if fetch.requested:
         yield from _redirected(fetch)
     if activity.location:
-        named = observe(latest=f'["{BY_REDIRECT}",0,"true"]')
-        yield UrlObservation(written_url(activity.location), 0, named)
-    yield _observed(fetch)
+        yield _led_to(written_url(activity.location))
+    is_kept = fetch.is_chained and _keeps_former_page(activity)
+    yield _led_to(fetch.url) if is_kept else _observed(fetch)
     if fetch.requested:
         yield from _followed(fetch)
     if activity.sitemap_format:
         yield from _emptied(fetch)
+
+
+def _led_to(url: str) -> UrlObservation:
+    """Return the observation that a redirect leads to a URL."""
+    return UrlObservation(url, 0, observe(latest=f'["{BY_REDIRECT}",0,"true"]'))
 
 
 def _observed(fetch: _ObservedFetch) -> UrlObservation:
@@ -138,6 +146,10 @@ def _observed(fetch: _ObservedFetch) -> UrlObservation:
     latest = [
         f'["{name}",{started_ms},{quoted(value)}]' for name, value in _latest_of(fetch)
     ]
+    if format_name := activity.sitemap_format:
+        # What could not be read does not change the format of the entries.
+        ms = 0 if format_name == UNKNOWN_FORMAT else started_ms
+        latest.append(f'["sitemapFormat",{ms},{quoted(format_name)}]')
     was_requested = bool(activity.http_status) or fault not in REFUSALS
     latest += _page_request(fetch, started_ms if was_requested else 0)
     latest.sort()  # by name
@@ -160,7 +172,6 @@ def _latest_of(fetch: _ObservedFetch) -> Iterator[tuple[str, str]]:
         ("lastModified", activity.last_modified),
         ("parent", activity.parent and written_url(activity.parent)),
         ("canonical", activity.canonical and written_url(activity.canonical)),
-        ("sitemapFormat", activity.sitemap_format),
         ("sketch", activity.sketch),
         ("source", "sitemap" if activity.rank >= 0 else ""),
         ("spider", activity.spider),
@@ -219,10 +230,23 @@ def _followed(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     for each in between[1:]:
         redirect = fetch.redirect or ""
         yield _observed(_ObservedFetch(moved, each, redirect, is_followed=True))
-    if end != url:
+    if _keeps_former_page(activity):
+        yield _led_to(end)
+    elif end != url:
         # Without the terms that are about the page that redirects.
         own = activity._replace(parent="", rank=-1, found_by="", task="")
         yield _observed(_ObservedFetch(own, end, is_followed=True))
+
+
+def _keeps_former_page(activity: Activity) -> bool:
+    """Return whether the target of a redirect does not replace the page.
+
+    That says nothing about the target, which may be a front page.
+    """
+    return any(
+        fault.reason == Reason.COPY_KEPT and fault.detail.startswith(REDIRECTED)
+        for fault in activity.faults
+    )
 
 
 def _redirected(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
@@ -243,7 +267,7 @@ def _emptied(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     activity = fetch.activity
     is_empty = not activity.n_statements and not activity.n_links
     is_read = activity.status == "SUCCESSFUL" and is_empty
-    if is_read and activity.sitemap_format != "unknown":
+    if is_read and activity.sitemap_format != UNKNOWN_FORMAT:
         end = fetch.url if fetch.redirect is None else fetch.redirect
         reading = _SitemapReading(end.encode(), activity.started_ms, is_sitemap=True)
         yield from reading.end()

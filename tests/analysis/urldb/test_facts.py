@@ -158,13 +158,17 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
 
 
 def test_facts_of_measures(tmp_path: Path) -> None:
-    """If pages are listed, linked and fetched, then measures are given just that."""
+    """If pages are listed, linked and fetched, then measures are given just that.
+
+    A sitemap that can no longer be read keeps its format and its entries.
+    """
     site = "http://a.example"
     page, seed = f"{site}/page", f"{site}/seed"
     index, child = f"{site}/index.xml", f"{site}/child.xml"
     written = (("foundBy", "index"), ("sitemapFormat", "xml"))
     named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
     task = "source(run=1, payload=robots())"
+    unread = (("foundBy", "robots"), ("sitemapFormat", "unknown"))
     modified = "Thu, 01 Jan 1970 00:00:01 GMT"
     events: list[UrlEvent] = [
         UrlFetched(f"{site}/robots.txt", T0, facts=(("task", task),)),
@@ -174,6 +178,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
         SitemapRead(child, T0 + 1, (ListedUrl(page, "2026-01-01", None, 0.5),)),
         UrlFetched(child, T0 + 9, 304),
         SitemapRead(child, T0 + 20, (ListedUrl(seed), ListedUrl(page, "2026-01-02"))),
+        UrlFetched(child, T0 + 30, facts=unread, n_quads=0, fault=Reason.EMPTY),
         LinksFound(seed, T0 + 2, (page,)),
         UrlFetched(seed, T0 + 2, facts=(("lastModified", modified),)),
         UrlFetched(page, T0 + 3, 404, fault=Reason.NOT_FOUND),

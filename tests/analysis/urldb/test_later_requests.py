@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.analysis.measures.coverage import has_statements
@@ -111,6 +112,26 @@ def test_later_requests_leave_the_sets(tmp_path: Path) -> None:
     assert facts_of(tmp_path) == before | {
         ENDED: (None, AFTER + 301, True, True, True, True),
     }
+
+
+def test_targets_that_replace_no_page(tmp_path: Path) -> None:
+    """If a redirect leads to a front page, then its failure is that of the page only.
+
+    The front page has its own schedule and outcome.
+    """
+    failed = partial(UrlFetched, fault=Reason.COPY_KEPT, n_quads=0)
+    pages = [
+        UrlFetched(SEED, T0),
+        UrlFetched(FORM, T0 + 1),
+        UrlFetched(LISTED, T0 + 2),
+        failed(FORM, AFTER, target=SEED, why="redirected: to the front page"),
+        failed(LISTED, AFTER + 1, target=ENDED, why="cut"),
+    ]
+    write_events(tmp_path, pages)
+    build(tmp_path, NORMAL)
+    with UrlDatabase(tmp_path) as database:
+        found = {each.url: each.has_failed for each in FactReader(database).uris()}
+    assert found == {SEED: False, FORM: True, LISTED: True, ENDED: True}
 
 
 def test_readings_of_large_histories(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import time
 from contextlib import closing
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from redis.asyncio import Redis
 
 from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.crawl.sources.test_revisits import SAYS, DatedSite, entry, said
+from tests.support.later_commands import DAY_SECS
 from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
@@ -45,9 +47,9 @@ def refresh(
 class AgingSite(DatedSite):
     """A site whose pages change, move, fail and vanish."""
 
-    def says(self, path: str, what: str) -> str:
+    def says(self, path: str, what: str, **headers: str) -> str:
         """Serve a page that says something, with a validator; return its URL."""
-        return self.tagged(path, f"<> <{SAYS}> '{what}' .".encode())
+        return self.tagged(path, f"<> <{SAYS}> '{what}' .".encode(), **headers)
 
     def leads(self, path: str, target: str) -> str:
         """Redirect a page; return its URL."""
@@ -278,6 +280,11 @@ def test_refresh_goes_on_without_the_old_frontier(
     assert sorted(site.asked()[n_asked:]) == ["/0", "/1", "/2"]
 
 
+def of_day(n: int) -> str:
+    """Return a `Last-Modified` of a day."""
+    return formatdate(n * DAY_SECS, usegmt=True)
+
+
 def redirect_all(
     site: AgingSite, loopback: Loopback, targets: dict[tuple[str, str], str]
 ) -> None:
@@ -303,6 +310,7 @@ def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
 
     So they stay if the target fails, is excluded, leads back, is empty, wants a login
     or is the front page, and go once it is read, or has been missing for long enough.
+    The target may be older than the page was.
     """
     site, other, third = (AgingSite(loopback, f"127.96.6.{n}") for n in (1, 2, 3))
     form = f"<html><body><p property='{SAYS}'>login</p></body></html>".encode()
@@ -318,6 +326,8 @@ def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
         **{str(n): other.says(f"/{n}", "there") for n in (301, 302, 303, 307, 308)},
         "chain": third.at("/end"),
         "meta": other.says("/meta", "there"),
+        "older": other.says("/older", "there", Last_Modified=of_day(1)),
+        "old": site.says("/old", "there", Last_Modified=of_day(1)),
         "gone": "",
     }
     kept = {
@@ -338,7 +348,9 @@ def test_last_copy_stays_until_the_target_of_a_redirect_is_read(
     other.server.pages["/cut"] = [cut, None]
     groups = ("linked", "seed")
     pages = {
-        (x, y): site.says(f"/{x}/{y}", x) for x in {**read, **kept} for y in groups
+        (x, y): site.says(f"/{x}/{y}", x, Last_Modified=of_day(2))
+        for x in {**read, **kept}
+        for y in groups
     }
     links = "".join(f"<> <urn:x:to> <{url}> ." for url in pages.values())
     seeds = [url for (_, group), url in pages.items() if group == "seed"]

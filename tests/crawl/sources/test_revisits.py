@@ -18,14 +18,16 @@ SAYS = "urn:x:says"
 class DatedSite(Site):
     """A site whose pages and sitemaps have validators."""
 
-    def tagged(self, path: str, body: bytes, media_type: str = "text/turtle") -> str:
+    def tagged(
+        self, path: str, body: bytes, media_type: str = "text/turtle", **headers: str
+    ) -> str:
         """Serve a body that answers 304 to its own validator; return its URL."""
         tag = f'"{hash(body)}"'
 
         def reply(request: RawRequest) -> bytes:
             if request.headers.get("if-none-match") == tag:
                 return self._loopback.response(status="304 Not Modified", media_type="")
-            return self._loopback.response(body, media_type, ETag=tag)
+            return self._loopback.response(body, media_type, ETag=tag, **headers)
 
         self.server.pages[path] = reply
         return self.at(path)
