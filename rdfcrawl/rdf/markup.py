@@ -60,6 +60,7 @@ _DEFAULT = re.compile(
     r"\s(?P<name>[^\s\"'()|]++)\s+(?:[A-Z]++|\([^()]*+\))\s+(?:#FIXED\s+)?"
     r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)')"
 )
+_NOT_PLAIN = re.compile(rf"[&<\"{NO_TEXT}]").search  # of entities and namespaces
 _MAX_TAG_CHARS: Final = 4 * 2**20
 _AHEAD_CHARS: Final = 2**20  # known before a tag is taken for a bad one
 _SURROGATES: Final = (0xD800, 0xDFFF)
@@ -113,6 +114,45 @@ class MarkupScanner:
         """Return the current line, for details of faults."""
         self._count_lines()
         return f"line {self._line}: "
+
+    @property
+    def position(self) -> int:
+        """Characters read so far."""
+        return self._n_chars - len(self._buffer) + self._at
+
+    @property
+    def root_name(self) -> bytes:
+        """Name of the root if it is the only open element, as written; else empty."""
+        return self._open[0][0].encode() if len(self._open) == 1 else b""
+
+    def ahead(self, n_chars: int) -> str:
+        """Return the next characters, which are not read yet; fewer at the end."""
+        while len(self._buffer) - self._at < n_chars and self._fill():
+            pass
+        return self._buffer[self._at : self._at + n_chars]
+
+    def skip(self, n_chars: int) -> None:
+        """Leave out characters: complete elements in the one that is open."""
+        self._at += n_chars
+        self._is_leaf = False
+
+    def declarations(self) -> tuple[str, str] | None:
+        """Return a DTD and attributes that declare the same entities and namespaces.
+
+        None if others are necessary.
+        """
+        values = (*self._entities.values(), *self._namespaces.values())
+        if self._defaults or any(map(_NOT_PLAIN, values)):
+            return None
+        entities = "".join(
+            f'<!ENTITY {name} "{value}">' for name, value in self._entities.items()
+        )
+        names = "".join(
+            f' xmlns{":" * bool(prefix)}{prefix}="{uri}"'
+            for prefix, uri in self._namespaces.items()
+            if uri != XML
+        )
+        return f"<!DOCTYPE RDF [{entities}]>" if entities else "", names
 
     def events(self) -> Iterator[str | StartTag | bool]:
         """Yield text, start tags, and for each end whether it is in the text.

@@ -21,7 +21,12 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.markup import NO_TEXT, MarkupScanner, StartTag
+from rdfcrawl.rdf.rdf_xml_parts import StrictParts
 from rdfcrawl.rdf.rdf_xml_terms import (
+    OF_PROPERTIES,
+    OLD,
+    RESERVED,
+    SYNTAX,
     RdfXmlElement,
     UnusableTerm,
     is_ncname,
@@ -41,17 +46,6 @@ _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 _TYPE: Final = f"<{RDF}type>"
 _XML_LITERAL: Final = f"{RDF}XMLLiteral"
 _RELATIVE = re.compile(r"[\w./#?-]+\Z")
-_SYNTAX: Final = frozenset(
-    {"about", "annotation", "annotationNodeID", "datatype", "ID", "nodeID"}
-    | {"parseType", "resource", "type", "version"}
-)
-# Attributes that may lack a namespace (RDF/XML section 6.1.4), and others like them.
-_OLD: Final = frozenset(
-    {"ID", "about", "datatype", "nodeID", "parseType", "resource", "type"}
-)
-_REMOVED: Final = frozenset({"aboutEach", "aboutEachPrefix", "bagID"})
-_OF_PROPERTIES: Final = frozenset({"resource", "datatype", "parseType", "annotation"})
-_RESERVED: Final = frozenset({"RDF", "li"} | _REMOVED | _SYNTAX - {"type"})
 
 
 class RdfXmlReader:
@@ -79,9 +73,14 @@ class RdfXmlReader:
             SourceFault: entities that grow too much, or a tag that is too long.
         """
         markup = MarkupScanner(file, self._log)
+        parts = StrictParts(self._ids)
         for event in markup.events():
             if ready := self.feed(event, markup):
                 yield from ready
+            if len(self._open) == 2 and not isinstance(event, str):
+                root = self._open[1]
+                if root.kind == "rdf" and not self._has_version:
+                    yield from parts.read(markup, root)
             if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut
@@ -128,7 +127,7 @@ class RdfXmlReader:
             if around.kind in ("property", "list"):
                 inner.kind, inner.objects = "nested", around.objects
             others = [pair for pair in others if not pair[0].startswith(_XSI)]
-            self._skip_attributes(inner, known.keys() & _SYNTAX - {"version"}, others)
+            self._skip_attributes(inner, known.keys() & SYNTAX - {"version"}, others)
         elif around.kind == "node" and not is_node(tag.name, known, around):
             self._start_property(around, inner, known, others)
         else:
@@ -143,12 +142,12 @@ class RdfXmlReader:
         known: dict[str, str] = {}
         others: list[tuple[str, str]] = []
         for namespace, local, value in tag.attributes:
-            if namespace == RDF and local not in _RESERVED and local != "type":
+            if namespace == RDF and local not in RESERVED and local != "type":
                 others.append((namespace + local, value))
-            elif namespace == RDF or (not namespace and local in _OLD):
+            elif namespace == RDF or (not namespace and local in OLD):
                 if not namespace:
                     self._mend(f"{local} without a namespace")
-                if local in _SYNTAX:
+                if local in SYNTAX:
                     known[local] = value
                 else:
                     known["removed"] = local
@@ -180,9 +179,9 @@ class RdfXmlReader:
         subject = self._subject(inner, known)
         inner.subject = subject
         name = inner.name
-        if known.keys() & _OF_PROPERTIES:
-            self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
-        if name.startswith(RDF) and name[len(RDF) :] in _RESERVED:
+        if known.keys() & OF_PROPERTIES:
+            self._skip_attributes(inner, known.keys() & OF_PROPERTIES)
+        if name.startswith(RDF) and name[len(RDF) :] in RESERVED:
             self._skip(f"{name} is no class")
         elif name != f"{RDF}Description":
             self._emit(subject, _TYPE, self._named(name))
@@ -239,7 +238,7 @@ class RdfXmlReader:
         if "parseType" in known:
             besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
             self._skip_attributes(inner, besides, others)
-            self._start_parse_type(inner, known["parseType"].strip())
+            self._start_parse_type(inner, known["parseType"])
         elif known.keys() & {"resource", "nodeID", "type"} or others:
             target = self._target(known, base)
             inner.objects.append(target)
@@ -260,7 +259,7 @@ class RdfXmlReader:
         if name == f"{RDF}li":
             node.n_members += 1
             return f"<{RDF}_{node.n_members}>"
-        if name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
+        if name.startswith(RDF) and name[len(RDF) :] in RESERVED | {"Description"}:
             return UnusableTerm(f"{name} is no property")
         return self._named(name)
 

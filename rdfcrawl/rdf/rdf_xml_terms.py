@@ -6,6 +6,7 @@ from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 from pyoxigraph import Literal
 
@@ -14,6 +15,19 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.markup import NO_TEXT
 from rdfcrawl.rdf.trix import XmlContent
+
+# Attributes of the namespace of RDF
+SYNTAX: Final = frozenset(
+    {"about", "annotation", "annotationNodeID", "datatype", "ID", "nodeID"}
+    | {"parseType", "resource", "type", "version"}
+)
+# Attributes that may lack a namespace (RDF/XML section 6.1.4), and others like them.
+OLD: Final = frozenset(
+    {"ID", "about", "datatype", "nodeID", "parseType", "resource", "type"}
+)
+REMOVED: Final = frozenset({"aboutEach", "aboutEachPrefix", "bagID"})
+OF_PROPERTIES: Final = frozenset({"resource", "datatype", "parseType", "annotation"})
+RESERVED: Final = frozenset({"RDF", "li"} | REMOVED | SYNTAX - {"type"})
 
 
 @dataclass(slots=True)
