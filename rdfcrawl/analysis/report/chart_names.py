@@ -34,15 +34,6 @@ class ChartBox(NamedTuple):
     right: float
     bottom: float
 
-    def overlaps(self, other: ChartBox) -> bool:
-        """Return whether two boxes have a common area."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
     def holds(self, other: ChartBox) -> bool:
         """Return whether another box lies within this one."""
         return (
@@ -107,8 +98,8 @@ class PlacedName(NamedTuple):
         n = int(self.distance / _FAR) if self.is_far else 0
         for step in range(1, n + 1):
             share = step / (n + 1)
-            at = dot.x + (x - dot.x) * share, dot.y + (y - dot.y) * share
-            yield NamedDot(*at, 1).box
+            x_at, y_at = dot.x + (x - dot.x) * share, dot.y + (y - dot.y) * share
+            yield ChartBox(x_at - 1, y_at - 1, x_at + 1, y_at + 1)
 
 
 def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
@@ -146,20 +137,43 @@ def _best(
     """Return the nearest place without a name, and with few dots and lines."""
     best, least = None, inf
     for place in sorted(places, key=attrgetter("distance")):
-        if place.distance >= least:
+        cost = place.distance
+        if cost >= least:
             break
-        if not _n_overlaps(place.box, names):
-            n_crossed = sum(_n_overlaps(x, names) for x in place.line())
-            n_crossed += _n_overlaps(place.box, lines)
-            cost = place.distance + _LINE_COST * n_crossed
-            cost += _DOT_COST * _n_overlaps(place.box, dots)
-            if cost < least:
-                best, least = place, cost
+        if _n_overlaps(place.box, names):
+            continue
+        for part in _costs(place, dots, names, lines):
+            cost += part
+            if cost >= least:
+                break
+        else:
+            best, least = place, cost
     return best
 
 
+def _costs(
+    place: PlacedName,
+    dots: Sequence[ChartBox],
+    names: Sequence[ChartBox],
+    lines: Sequence[ChartBox],
+) -> Iterator[int]:
+    """Yield the parts of the cost of a place, those of least work first."""
+    yield _DOT_COST * _n_overlaps(place.box, dots)
+    for part in place.line():  # it begins in the crowd
+        yield _LINE_COST * _n_overlaps(part, names)
+    yield _LINE_COST * _n_overlaps(place.box, lines)
+
+
 def _n_overlaps(box: ChartBox, others: Iterable[ChartBox]) -> int:
-    return sum(map(box.overlaps, others))
+    """Return how many boxes have a common area with a box."""
+    left, top, right, bottom = box
+    return sum(
+        left < other_right
+        and other_left < right
+        and top < other_bottom
+        and other_top < bottom
+        for other_left, other_top, other_right, other_bottom in others
+    )
 
 
 def _places(dot: NamedDot, anywhere: ChartBox | None) -> Iterator[PlacedName]:
