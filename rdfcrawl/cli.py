@@ -24,6 +24,7 @@ from scrapy.utils.project import ENVVAR, get_project_settings
 from rdfcrawl.addon import PATH, SPIDERS
 from rdfcrawl.core import __version__
 from rdfcrawl.core.console import fail, report_interrupts
+from rdfcrawl.core.messages import perhaps
 from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
 _PACKAGES: Final = {
@@ -58,7 +59,8 @@ def execute(argv: Sequence[str]) -> NoReturn:
         sys.stdout.write(f"rdfcrawl {__version__}\n" if is_asked else _overview())
         sys.exit(0)
     if name not in COMMANDS:
-        fail(f"{name}: unknown command; there are {', '.join(COMMANDS)}")
+        like = perhaps(name, COMMANDS)
+        fail(f"{name}: unknown command{like}; there are {', '.join(COMMANDS)}")
     words.remove(name)
     command = _load(name)
     _run(name, command, words)

@@ -6,7 +6,8 @@ import argparse
 
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
-from rdfcrawl.core.console import fail
+from rdfcrawl.core.console import fail, warn
+from rdfcrawl.core.options.scrapy_settings import unknown_settings
 from rdfcrawl.launch.crawls import (
     StartFailure,
     check_name,
@@ -60,5 +61,6 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
         checked = check_operator(
             spider, opts.spargs, self.settings, self.crawler_process
         )
+        warn(*unknown_settings(self.settings))
         with page_if_wanted(opts, checked):
             self.exitcode = run_crawl(self.crawler_process, checked)

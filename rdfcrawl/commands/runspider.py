@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
 from scrapy.utils.spider import iter_spider_classes
 
-from rdfcrawl.core.console import fail
+from rdfcrawl.core.console import fail, warn
+from rdfcrawl.core.options.scrapy_settings import unknown_settings
 from rdfcrawl.launch.crawls import (
     StartFailure,
     check_operator,
@@ -59,6 +60,7 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
             failure.fail_if_any()
             return
         checked = check_operator(spider, opts.spargs, self.settings, process)
+        warn(*unknown_settings(self.settings))
         with page_if_wanted(opts, checked):
             self.exitcode = run_crawl(process, checked)
 

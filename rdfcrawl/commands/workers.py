@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.core.console import fail, number
+from rdfcrawl.core.console import fail, number, warn
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.json_logs import install_json_logs
+from rdfcrawl.core.options.scrapy_settings import unknown_settings
 from rdfcrawl.launch.crawls import (
     check_name,
     check_operator,
@@ -98,6 +99,7 @@ class Command(FeedsCommand):
         if self.settings is None:
             return
         checked = check_operator(spider, opts.spargs, self.settings)
+        warn(*unknown_settings(self.settings))
         install_json_logs(self.settings)
         configure_logging(self.settings)
         pool = WorkerPool(

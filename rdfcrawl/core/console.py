@@ -23,6 +23,7 @@ from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError, hide_logins
 from rdfcrawl.core.messages import safe_file
+from rdfcrawl.core.options.scrapy_settings import unknown_settings
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +152,8 @@ class QuietCommand(ScrapyCommand):
         except OSError as error:
             warn(f"{type(self).__module__.rpartition('.')[2]}: {error}")
             self.exitcode = 1
+        finally:
+            warn(*unknown_settings(self.settings))
 
     def act(
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace

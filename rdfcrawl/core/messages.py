@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, Final, TextIO, cast
 
 from rdfcrawl.core.errors import safe_text
 
+_LIKENESS: Final = 0.75  # of names, from 0 to 1; one letter of twelve is 0.96
 _LAYOUT: Final = re.compile("(\r?\n|\t)")  # ours, in tables, CSV and TSV
 
 
@@ -36,6 +38,16 @@ def escaped(text: str) -> str:
     parts = _LAYOUT.split(text)
     parts[::2] = map(safe_text, parts[::2])
     return "".join(parts)
+
+
+def perhaps(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a misspelled name: the known one that is most like it, if any.
+
+    >>> perhaps("DOWNLOAD_DELY", ["DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT"])
+    ', perhaps DOWNLOAD_DELAY'
+    """
+    like = get_close_matches(name, list(known), n=1, cutoff=_LIKENESS)
+    return f", perhaps {like[0]}" if like else ""
 
 
 class _Terminal:

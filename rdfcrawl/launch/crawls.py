@@ -21,6 +21,7 @@ from scrapy.utils.project import inside_project
 from rdfcrawl.core.console import fail, warn
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
+from rdfcrawl.core.messages import perhaps
 from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.environment import GC_THRESHOLDS
 from rdfcrawl.stores.crawl_settings import is_secret, keep_settings
@@ -233,7 +234,7 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
             if inside_project()
             else f"; `rdfcrawl crawl {spider}` needs none"
         )
-    fail(f"spider {spider}: unknown; {there}{hint}")
+    fail(f"spider {spider}: unknown{perhaps(spider, names)}; {there}{hint}")
 
 
 def our_spiders() -> dict[str, type[Spider]]:

@@ -1,4 +1,4 @@
-"""Settings of Scrapy in one of our crawls: our defaults, and those without effect.
+"""Settings of Scrapy: our defaults, and those that are without effect, or unknown.
 
 Our defaults are added below the values of the project. A visit is one request of Scrapy
 for many URIs. Settings for the request of one URI have no effect on it, unless
@@ -8,7 +8,12 @@ for many URIs. Settings for the request of one URI have no effect on it, unless
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Final
 from urllib.request import getproxies
 from weakref import WeakValueDictionary
@@ -16,9 +21,12 @@ from weakref import WeakValueDictionary
 from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
+from scrapy.utils.project import ENVVAR
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import perhaps
 from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.table import OptionsTable, Setting, settings_of
 from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
 
 # Components of Scrapy, to which ours are added.
@@ -59,6 +67,13 @@ _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
 _HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+_CMDLINE: Final = SETTINGS_PRIORITIES["cmdline"]
+_OURS: Final = "rdfcrawl.settings"
+_TABLE: Final = "(OptionsTable)"
+# Of scrapy-redis; see `frontier.redis.address`.
+_REDIS: Final = frozenset(
+    f"REDIS_{name}" for name in ("HOST", "PORT", "DB", "ENCODING", "PARAMS")
+)
 _DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 
 
@@ -362,3 +377,53 @@ def _enabled(settings: BaseSettings, name: str) -> list[Any]:
 
 def _has(components: list[Any], wanted: str) -> bool:
     return wanted in components or any(is_a(each, wanted) for each in components)
+
+
+def declared_settings() -> dict[str, Setting]:
+    """Return all declared settings by name; their modules are imported."""
+    for module in _modules(files("rdfcrawl"), "rdfcrawl"):
+        with suppress(ImportError):  # of an extra that is not installed
+            import_module(module)
+    return dict(_in_imported_tables())
+
+
+def unknown_settings(settings: BaseSettings) -> Iterator[str]:
+    """Yield a line for each name on a command line that no setting has.
+
+    It is no error, as a component of a user may read it. In a project of a user, only
+    names that are like one of a setting count. Modules are imported only for names that
+    are in no imported table: call it when those of the command are.
+    """
+    own = {name for name, _ in _in_imported_tables()}
+    known = {*vars(default_settings), *vars(defaults), *_REDIS, *own}
+    given = [x for x in settings if settings.getpriority(x) == _CMDLINE]
+    if known.issuperset(given):
+        return
+    known |= declared_settings().keys()
+    is_our_project = os.environ.get(ENVVAR) == _OURS
+    for name in given:
+        like = perhaps(name.upper(), known)
+        if name not in known and (like or is_our_project):
+            yield f"-s {name}: neither Scrapy nor rdfcrawl has this setting{like}"
+
+
+def _in_imported_tables() -> Iterator[tuple[str, Setting]]:
+    for table in _tables(OptionsTable):
+        for _, setting in settings_of(table):
+            yield setting.name, setting
+
+
+def _modules(folder: Traversable, package: str) -> Iterator[str]:
+    """Yield the modules of a package that declare settings, without importing any."""
+    for each in folder.iterdir():
+        name = f"{package}.{each.name.removesuffix('.py')}"
+        if each.is_dir():
+            yield from _modules(each, name)
+        elif each.name.endswith(".py") and _TABLE in each.read_text("utf-8"):
+            yield name
+
+
+def _tables(base: type[OptionsTable]) -> Iterator[type[OptionsTable]]:
+    for table in base.__subclasses__():
+        yield table
+        yield from _tables(table)

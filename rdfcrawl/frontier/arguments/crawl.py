@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, cast, get_args, get_type_hints
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import perhaps
 from rdfcrawl.core.records import CrawlBudget, Kind
 from rdfcrawl.frontier.arguments.parsers import (
     BOOLEANS,
@@ -273,9 +274,10 @@ class CrawlArguments:
         names = [*arguments_of(takes), *own]
         unknown = sorted(given.keys() - set(names))
         if unknown:
+            name = unknown[0]
             raise ConfigError(
-                f"argument {unknown[0]}={given[unknown[0]]}: unknown; must be one of"
-                f" {', '.join(names)}"
+                f"argument {name}={given[name]}: unknown{perhaps(name, names)};"
+                f" must be one of {', '.join(names)}"
             )
         if not set(NAMED).isdisjoint(takes):
             given.setdefault("follow", "none")  # only its sources are wanted

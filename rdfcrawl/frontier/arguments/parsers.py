@@ -92,7 +92,17 @@ def parse_seeds(name: str, text: str) -> tuple[str, ...] | Path:
         return tuple(map(_seed, _split_urls(text.strip(", ")))) if text else ()
     except BadUri as error:
         allowed = f"http(s) or ftp(s) URLs separated by commas, or @FILE: {error}"
-        raise _must_be(name, text, allowed) from error
+        raise _must_be(name, text, allowed + _meant(name, text)) from error
+
+
+def _meant(name: str, text: str) -> str:
+    """Return the hint for a file without `@`, or a host without a scheme."""
+    with suppress(OSError, ValueError):
+        if Path(text).is_file():
+            return f"; the file is {name}=@{text}"
+        if "." in host_of(url := requestable(f"https://{text}")):
+            return f"; the host is {name}={url}"
+    return ""
 
 
 def parse_files(name: str, text: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.html.jsonld import iter_as_text
-from rdfcrawl.rdf.html.references import unescaped
+from rdfcrawl.rdf.html.visible_text import unescaped
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import DocumentParser
 

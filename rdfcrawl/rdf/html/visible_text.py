@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from html import unescape
 from typing import Final
-
-from rdfcrawl.rdf.html.references import unescaped
 
 _UNSEEN: Final = rb"script", rb"style", rb"template", rb"noscript", rb"title"
 # Each expression is linear: an unterminated element extends to the end of the page, and
@@ -34,6 +33,7 @@ _find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
 _find_links = re.compile(
     rb"<a(?=\s)((?:[^<>h]++|h(?!ref\b)|(?<=\w)h)*+href\b(?:[^<]++|<(?!/?a))*+)"
 ).findall
+_replace_huge = re.compile(r"&#[0-9]{1000,}+;?").sub
 
 
 def shown_markup(lower: bytes) -> bytes:
@@ -59,6 +59,20 @@ def text_of(shown: bytes) -> str:
     """Return the text of `shown_markup`."""
     text = b" ".join(_find_texts(b">" + shown)).decode("utf-8", "replace")
     return _replace_references(_replaced, text) if "&" in text else text
+
+
+def unescaped(text: str) -> str:
+    r"""Return a text with characters in place of references to them.
+
+    `html.unescape` fails at numbers of more than 4300 digits. They are no characters.
+
+    >>> ascii(unescaped("&lt;&#" + "9" * 5000 + ";"))
+    "'<\\ufffd'"
+    """
+    try:
+        return unescape(text)
+    except ValueError:
+        return unescape(_replace_huge("\ufffd", text))
 
 
 _character = lru_cache(maxsize=1024)(unescaped)

@@ -182,6 +182,7 @@ class ConnectionGate:
             text = f"port {port} of {host} is not a port for FTP data"
         elif why is RefusalCause.PORT:
             text = f"port {port} of {host} is not among GUARD_PORTS"
+            text += f"; GUARD_PORTS=80,443,{port} would allow it"
         elif why is RefusalCause.PORT_SCAN:
             most = self.guard.max_ports
             # Identical for all addresses of a name, so that one error is raised.
@@ -217,8 +218,8 @@ def refusal_of(url: str, guard: Guard) -> str:
     """Return why a requestable URL would be refused, without a lookup; empty if not.
 
     >>> from rdfcrawl.uri.guard.policy import Guard
-    >>> refusal_of("http://example.org:22/", Guard())
-    'port 22 of example.org is not among GUARD_PORTS'
+    >>> refusal_of("http://a.org:22/", Guard())
+    'port 22 of a.org is not among GUARD_PORTS; GUARD_PORTS=80,443,22 would allow it'
     """
     if not (_needs_no_lookup(url) and is_of_web(url)):
         return ""

@@ -145,4 +145,5 @@ def test_refusal_names_the_address(ways: Ways) -> None:
         said = {link: result.details(link) for link in ways.links}
         *own, redis, _ = said.values()
         assert all("address of this machine" in x and "_NETS" in x for (x,) in own)
-        assert redis == [f"port {REDIS_PORT} of {SITE} is not among GUARD_PORTS"]
+        refusal = f"port {REDIS_PORT} of {SITE} is not among GUARD_PORTS"
+        assert redis == [f"{refusal}; GUARD_PORTS=80,443,{REDIS_PORT} would allow it"]
