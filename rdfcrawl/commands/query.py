@@ -231,9 +231,10 @@ def _run_and_exit(
 
 
 def _run(root: Path, query: str | None, opts: argparse.Namespace, writing: int) -> None:
-    from rdfcrawl.stores.followers.absent_terms import absent_terms
     from rdfcrawl.stores.followers.queried_store import QueriedStore
-    from rdfcrawl.stores.followers.query import names_provenance, write_result
+    from rdfcrawl.stores.followers.query import write_result
+    from rdfcrawl.stores.followers.query_text import names_provenance
+    from rdfcrawl.stores.followers.term_notes import term_notes
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log = CrawlLog(root)
@@ -251,15 +252,15 @@ def _run(root: Path, query: str | None, opts: argparse.Namespace, writing: int) 
             following.catch_up()
             if query is not None:
                 os.write(writing, _BEGUN)
-                has_any = write_result(
+                has_result = write_result(
                     follower.store,
                     query,
                     sys.stdout,
                     format_name=opts.format_name,
                     limit=opts.limit,
                 )
-                if not has_any and opts.limit != 0:
-                    for term in absent_terms(follower.store, query):
-                        sys.stderr.write(f"query: {term}\n")
+                if opts.limit != 0:
+                    notes = term_notes(follower.store, query, has_result=has_result)
+                    sys.stderr.writelines(f"query: {note}\n" for note in notes)
         finally:
             following.close()

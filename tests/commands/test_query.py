@@ -232,6 +232,8 @@ NO_RESULT = [
      ["foaf:nick is in no statement"]),
     ("PREFIX : <http://e/> SELECT * { ?s :q|:r|rdf:type ?o FILTER(STR(?o) < <urn:d>) }",
      [":q is in no statement", ":r is in no statement", "<urn:d> is in no statement"]),
+    ("SELECT * { ?s schema:name 'z' ; <https://schema.org/name> ?o ; schema:age ?a }",
+     ["<https://schema.org/name> is in no statement", "schema:age is in no statement"]),
     ("BASE <http://e/> PREFIX r: <r#> SELECT * { ?s r:p <a> FILTER(1 < 2 && 2 > 1) }",
      []),
     (r"SELECT * { ?s ^<urn:e>|schema:a\-b ?a, ?b FILTER(?a<foaf:nick||?b>foaf:mbox) }",
@@ -252,6 +254,27 @@ def test_terms_that_no_statement_has_are_named(tmp_path: Path) -> None:
         assert done.returncode == 0
         assert done.stderr.splitlines() == [f"query: {line}" for line in expected]
     assert answered(tmp_path, "SELECT * { ?s ?p ?o } LIMIT 0")
+
+
+def test_terms_that_are_written_in_two_ways_are_named(tmp_path: Path) -> None:
+    """If a term of schema.org has both schemes, a query for one says so."""
+    names = [f"{scheme}://schema.org/name" for scheme in ("http", "https")]
+    lines = "".join(f'<{A}> <{name}> "x" <{A}> .\n' for name in names)
+    write_log(tmp_path / "one", [RawVersion(A, 1, lines.encode())])
+    done = query(tmp_path, "SELECT ?o { ?s schema:name ?o }", "--format", "csv")
+    assert done.stdout.split() == ["o", "x"]
+    note = f"query: schema:name is in some statements; <{names[1]}> is in others\n"
+    assert done.stderr == note
+    assert not query(tmp_path, f"SELECT ?o {{ ?s schema:name|<{names[1]}> ?o }}").stderr
+
+
+def test_prefix_that_is_not_declared_is_named(tmp_path: Path) -> None:
+    """If a query has an unknown prefix, then one line names it."""
+    write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
+    done = query(tmp_path, "SELECT * { ?s foaf:name 'no:x' ; shop:price ?o }")
+    assert (done.returncode, done.stdout) == (2, "")
+    hint = "shop: is no known prefix; declare it: PREFIX shop: <IRI>"
+    assert done.stderr == f"scrapy: query: {hint}\n"
 
 
 def test_watched_query_is_repeated_for_new_statements(

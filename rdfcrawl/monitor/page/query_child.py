@@ -32,10 +32,11 @@ from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
 from rdfcrawl.rdf.results import WRITERS, json_term
-from rdfcrawl.stores.followers.absent_terms import absent_terms
 from rdfcrawl.stores.followers.oxigraph import LOCK_NAME
 from rdfcrawl.stores.followers.queried_store import QueriedStore
-from rdfcrawl.stores.followers.query import names_provenance, run_query
+from rdfcrawl.stores.followers.query import invalid_query, run_query
+from rdfcrawl.stores.followers.query_text import names_provenance
+from rdfcrawl.stores.followers.term_notes import term_notes
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def answer_of(store: ox.Store, job: Mapping[str, Any]) -> dict[str, Any]:
         names = [variable.value for variable in result.variables]
         rows: list[Row] = [list(row) for row in islice(result, most + 1)]
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"query: {' '.join(str(error).split())[:500]}") from error
+        raise invalid_query(job["query"], error) from error
     if form == "view":
         return _in_pages(names, rows, most, int(job["most"]))
     return _rows(names, rows, most, form)
@@ -201,8 +202,9 @@ def main() -> None:
             check_query(job["query"], is_confined=SECCOMP in layers)
             output.send(begun=lag._asdict())
             answer = answer_of(store, job)
-            if not (answer.get("is_true") or answer.get("n_rows")):
-                answer["absent"] = [str(it) for it in absent_terms(store, job["query"])]
+            has_result = bool(answer.get("is_true") or answer.get("n_rows"))
+            notes = term_notes(store, job["query"], has_result=has_result)
+            answer["notes"] = notes
             output.send(answer=answer)
     except RdfcrawlError as error:
         output.send(refusal=str(error))

@@ -49,7 +49,7 @@ class QueryAnswer:
         answered_ms: time of the answer, Unix time.
         n_behind: documents of the log that the store lacks; -1: not known.
         note: why the store was not brought up to date; empty if that was tried.
-        absent: lines on terms of a query without result that no statement has.
+        notes: lines on terms of the query; see `term_notes`.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class QueryAnswer:
     answered_ms: int = 0
     n_behind: int = 0
     note: str = ""
-    absent: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class AnswerKey(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Final, TextIO
@@ -11,73 +10,16 @@ import pyoxigraph as ox
 
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.namespaces import HTTP, PREFIXES, PROV, SQUIRREL
+from rdfcrawl.core.namespaces import PREFIXES
 from rdfcrawl.rdf.results import WRITERS, write_table
+from rdfcrawl.stores.followers.query_text import has_dataset, unknown_prefixes
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}
 _OF_ASK: Final = {"json": ox.QueryResultsFormat.JSON, "xml": ox.QueryResultsFormat.XML}
 _BATCH_TRIPLES: Final = 10_000
-
-# SPARQL 1.1, 19.8: terms and comments, in which the word FROM has no meaning.
-_OPAQUE: Final = re.compile(
-    r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
-    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
-    re.DOTALL,
-)
-_FROM: Final = re.compile(
-    r"(?<![\w:?$@.-])FROM\s+(?:NAMED\s+)?(?:<|[\w.-]*:)", re.IGNORECASE
-)
-
-
-# Without its own prefixes, a query names terms of the provenance by these.
-_PREFIXED: Final = re.compile(r"(?<![\w:?$@.-])(?:rc|sq|prov|http):\w")
-_SPACES: Final = tuple(f"<{each}" for each in ("urn:rdfcrawl:", SQUIRREL, PROV, HTTP))
-
-
-def names_provenance(query: str) -> bool:
-    """Return whether a query is about the provenance.
-
-    It names its graph, one of its nodes, or a term of its vocabularies.
-
-    >>> names_provenance("SELECT * { GRAPH <urn:rdfcrawl:provenance> { ?s ?p ?o } }")
-    True
-    >>> names_provenance("SELECT * { ?activity sq:status 'FAILED' }")
-    True
-    >>> names_provenance("SELECT * { ?s <http://example.org/sq:p> 'rc:x' }")
-    False
-    """
-    if _PREFIXED.search(_OPAQUE.sub(_blanked, query)):
-        return True
-    return any(term.startswith(_SPACES) for term in _OPAQUE.findall(query))
-
-
-def has_dataset(query: str) -> bool:
-    """Return whether a query names its dataset (FROM, FROM NAMED).
-
-    >>> has_dataset("SELECT * FROM <http://e/g> { ?s ?p ?from }")
-    True
-    >>> has_dataset("SELECT * { ?s ?p 'FROM <x>' } # FROM <y>")
-    False
-    """
-    return bool(_FROM.search(_OPAQUE.sub(_blanked, query)))
-
-
-def _blanked(found: re.Match[str]) -> str:
-    return "<>" if found[0].startswith("<") else " "
-
-
-def without_texts(query: str) -> str:
-    """Return a query without its literals and comments, but with its IRIs and names.
-
-    >>> without_texts("ASK { <a:b> a:c 'd' } # e")
-    'ASK { <a:b> a:c   }  '
-    """
-    return _OPAQUE.sub(_term_or_space, query)
-
-
-def _term_or_space(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in "<\\" else " "  # the latter escapes in a name
+_NO_PREFIX: Final = "Prefix not found"  # in errors of pyoxigraph
+_MOST_CHARS: Final = 500  # of an error
 
 
 def run_query(
@@ -92,6 +34,19 @@ def run_query(
     """
     is_union = not has_dataset(query)
     return store.query(query, prefixes=PREFIXES, use_default_graph_as_union=is_union)
+
+
+def invalid_query(query: str, error: Exception) -> ConfigError:
+    """Return the error of an operator for one of `run_query`, in one line.
+
+    >>> str(invalid_query("ASK { ?s ex:p 1 }", SyntaxError("Prefix not found")))
+    'query: ex: is no known prefix; declare it: PREFIX ex: <IRI>'
+    """
+    text = " ".join(str(error).split())
+    if _NO_PREFIX in text and (unknown := unknown_prefixes(query)):
+        name = unknown[0]
+        text = f"{name}: is no known prefix; declare it: PREFIX {name}: <IRI>"
+    return ConfigError(f"query: {text[:_MOST_CHARS]}")
 
 
 def write_result(
@@ -120,7 +75,7 @@ def write_result(
     try:
         result = run_query(store, query)
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"query: {' '.join(str(error).split())}") from error
+        raise invalid_query(query, error) from error
     if isinstance(result, ox.QueryBoolean):
         name = _chosen(format_name, ("table", "json"), ("table", *_OF_ASK), file)
         _write_boolean(result, name, file)

@@ -127,7 +127,7 @@ def test_pages_need_no_kept_answer(crawl: QueriedCrawl) -> None:
     assert [row[0]["value"] for row in found["rows"]] == [str(n) for n in range(20, 30)]
     none = crawl.ask("SELECT ?n { ?n <urn:x:none> 1 }", page="3").json["answer"]
     assert (none["rows"], none["page"], none["n_pages"], none["first"]) == ([], 1, 1, 0)
-    assert none["absent"] == ["<urn:x:none> is in no statement"]
+    assert none["notes"] == ["<urn:x:none> is in no statement"]
 
 
 def test_pages_are_turned_by_links(crawl: QueriedCrawl, chromium: Browser) -> None:
