@@ -75,7 +75,9 @@ def _lines(found: SiteLook) -> Iterator[str]:
             pages = counted(found.n_unread, "linked page")
             yield f"not read    {pages}: {program()} {found.command_for_links}"
     else:
-        yield "the site did not respond: check its URL, and try again later"
+        scheme, _, place = found.url.partition(":")
+        other = f" (http:{place}?)" if scheme == "https" else ""
+        yield f"the site did not respond: check its URL{other}, and try again later"
 
 
 def _door(door: SiteDoor) -> str:
