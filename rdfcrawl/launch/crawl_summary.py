@@ -143,7 +143,8 @@ def _hint(end: RunEnd, results: ResultSummary) -> str:
         (bool(end.own), end.own.hint),
         (
             bool(results.incomplete),
-            "the same command reads incomplete sources again",
+            ("" if now.quads else f"no statements were found: {LOOK}; ")
+            + "the same command reads incomplete sources again",
         ),
         (now.n_given_up > 0, _RETRY),
         (
@@ -154,6 +155,10 @@ def _hint(end: RunEnd, results: ResultSummary) -> str:
         (
             end.has_want and not figures.get("want/statements"),
             f"nothing wanted was found: {_WANT_NAMES}",
+        ),
+        (
+            "items" in end.member.given and not figures.get("items/built"),
+            f"no items were found: {_WANT_NAMES}",
         ),
     )
     return next((text for holds, text in hints if holds), "")

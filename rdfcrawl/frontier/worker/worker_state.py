@@ -53,6 +53,7 @@ TOLD = (
     "want/documents",
     "want/statements",
     "want/bytes",
+    "items/built",
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
@@ -95,16 +97,19 @@ def test_hint_of_failed_uris_ends_with_the_failures(
     assert not _HINT.search(second.stderr), second.stderr
 
 
-def test_crawl_without_wanted_statements_says_so(
-    commands: Commands, loopback: Loopback
+@pytest.mark.parametrize(
+    ("name", "said"), [("want", "nothing wanted was"), ("items", "no items were")]
+)
+def test_crawl_that_finds_nothing_wanted_says_so(
+    commands: Commands, loopback: Loopback, name: str, said: str
 ) -> None:
-    """If no statement is wanted, then the summary says so, and where names are."""
+    """If nothing is wanted, or no item, then the summary says so, and has advice."""
     server = loopback({"/": loopback.response(b"<urn:x:s> <urn:x:p> <urn:x:o> .")})
-    result = commands.crawl([server.url("/")], arguments={"want": "schema:Vehicle"})
-    assert "0 statements in 0 documents" in result.stderr
+    result = commands.crawl([server.url("/")], arguments={name: "schema:Vehicle"})
     hint = _HINT.search(result.stderr)
     assert hint, result.stderr
-    assert "nothing wanted was found" in hint[1]
+    assert f"{said} found: `look SITE` lists" in hint[1]
+    assert ("0 statements in 0 documents" in result.stderr) == (name == "want")
 
 
 def test_crawl_of_other_files_names_their_formats(
