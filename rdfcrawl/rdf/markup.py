@@ -9,15 +9,14 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from html.entities import html5
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import XML
-from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.text import BLOCK_BYTES
+from rdfcrawl.rdf.usual_prefixes import usual_prefixes
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -51,7 +50,9 @@ _ATTRIBUTE = re.compile(
     r"(?:\"\"(?P<doubled>[^\"\s<>]++)\"\"|\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[“”„″](?P<curly>[^“”„″\"'<>]*+)[“”″]"
     r"|[\"']?+(?P<bare>[^\s\"'<>]++))"
 )
-_REFERENCE = re.compile(r"&(?:#(\d{1,9}|x[0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?")
+_REFERENCE = re.compile(
+    r"&(?:#(\d{1,9}|[xX][0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?"
+)
 _SPACE: Final = str.maketrans("\t\n\r", "   ")
 _XML_NAMES: Final = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 _ENTITY = re.compile(r"<!ENTITY\s+(?P<name>\S+)\s+\"(?P<value>[^\"]*+)\"")
@@ -107,6 +108,7 @@ class MarkupScanner:
         self._defaults: dict[str, dict[str, str]] = {}  # of the attributes of elements
         self._entity_depth = self._n_chars = self._n_expanded = 0
         self._is_leaf = False  # the last tag was a start tag
+        self._is_in_tag = False
         self.is_cut = False
         self.unbound: set[str] = set()  # names without a namespace
 
@@ -316,7 +318,7 @@ class MarkupScanner:
         if colon or not is_attribute:
             namespace = self._namespaces.get(prefix, "")
             if not namespace and prefix:
-                namespace = _usual_prefixes().get(prefix, "")
+                namespace = usual_prefixes().get(prefix, "")
                 reason = Reason.REPAIRED if namespace else Reason.SYNTAX
                 self._note(reason, f"prefix {prefix} is not declared")
         if namespace and prefix:
@@ -337,6 +339,7 @@ class MarkupScanner:
                 return pairs
         pairs = {}
         at = 0
+        self._is_in_tag = True
         while found := _ATTRIBUTE.match(text, at):
             at = found.end()
             name = found["name"]
@@ -353,6 +356,7 @@ class MarkupScanner:
                 continue
             value = value.translate(_SPACE)
             pairs[name] = self._expanded(value) if "&" in value else value
+        self._is_in_tag = False
         if not text[at:].isspace() and text[at:]:
             self._note(Reason.SYNTAX, f"not an attribute: {text[at:].strip()[:100]}")
         return pairs
@@ -379,7 +383,9 @@ class MarkupScanner:
     def _expand(self, found: re.Match[str]) -> str:
         number, name = found[1], found[2]
         if number:
-            code = int(number[1:], 16) if number[0] == "x" else int(number)
+            code = int(number[1:], 16) if number[0] in "xX" else int(number)
+            if number[0] == "X":
+                self._note(Reason.REPAIRED, f"{found[0]} with an X")
             if 0 < code < _SURROGATES[0] or _SURROGATES[1] < code <= sys.maxunicode:
                 return chr(code)
         elif name in _XML_NAMES:
@@ -391,15 +397,11 @@ class MarkupScanner:
                 raise SourceFault(Reason.ENTITY_EXPANSION, "entities that grow")
             return self._expanded(value) if "&" in value else value
         elif name:
-            usual = html5.get(f"{name};") or _usual_prefixes().get(name)
+            usual = html5.get(f"{name};")
+            if usual is None and self._is_in_tag:  # a namespace begins an IRI
+                usual = usual_prefixes().get(name)
             if usual:
                 self._note(Reason.REPAIRED, f"entity {name} is not declared")
             return usual or NO_TEXT
         self._note(Reason.REPAIRED, f"{found[0][:100]} in text")
         return found[0]
-
-
-@cache
-def _usual_prefixes() -> Mapping[str, str]:
-    prefixes: Mapping[str, str] = read_table("rdfa_context")["prefixes"]
-    return prefixes

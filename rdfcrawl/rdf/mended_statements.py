@@ -34,6 +34,7 @@ from rdfcrawl.rdf.mended_tokens import (
     BEGIN,
     BROKEN_STRING,
     CLEAR_STATEMENT,
+    CURLY_STRING,
     DIRECTIVE,
     FRAGMENT,
     GRAPH_NAME,
@@ -202,7 +203,7 @@ class StatementMender(OpenStatement):
         if graph and is_outside and opened.n_verbs == 1 and not self.is_in_graph:
             self.at = graph.end()
             self._repaired("a fourth term, read as the graph")
-            self._out[:0] = graph[1], b" { "
+            self._out[:0] = self._iri_or_label(graph[1]), b" { "
             self._out.append(b"}\n")
             self.is_outside = self._is_done = True
             return False
@@ -212,6 +213,9 @@ class StatementMender(OpenStatement):
         self._out.append(b"; " + BAD + b" ")
         opened.state = OBJECT
         return True
+
+    def _iri_or_label(self, name: bytes) -> bytes:
+        return name if name.startswith(b"_:") else self._iri(name)[0]
 
     def _logic(self, what: str) -> tuple[bytes, str]:
         """Return a term whose statements are left out, since they are no RDF."""
@@ -240,6 +244,11 @@ class StatementMender(OpenStatement):
         if self.is_n3 and self._take_n3(word, begin):
             return
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
+        if curly := CURLY_STRING.match(self.text, begin):
+            self.at = curly.end()
+            self._repaired(f"quotation marks: {shown(curly[0])}")
+            self._take_term(*self._literal(b'"%b"' % curly["text"]), begin)
+            return
         lower = word.lower()
         if lower in KEYWORDS and self._is_directive(begin):
             return

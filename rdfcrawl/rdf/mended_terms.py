@@ -34,6 +34,7 @@ class TermMender:
 
     Attributes:
         bad: a reason for each term that is left out.
+        assumed: well-known prefixes that are used, and not declared.
     """
 
     text: bytes
@@ -42,7 +43,9 @@ class TermMender:
     log: FaultLog
     has_base: bool = field(default=True, kw_only=True)
     is_n3: bool = field(default=False, kw_only=True)
+    usual: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # prefixes
     bad: list[str] = field(default_factory=list, init=False)
+    assumed: dict[str, str] = field(default_factory=dict, init=False)
 
     def _repaired(self, what: str) -> None:
         self.log.note(Reason.REPAIRED, what)
@@ -156,15 +159,22 @@ class TermMender:
             return self._bad("not a term", word)
         return self._prefixed(word)
 
+    def _namespace(self, prefix: str) -> str | None:
+        found = self.prefixes.get(prefix, self.assumed.get(prefix))
+        if found is None and (found := self.usual.get(prefix)):
+            self._repaired(f"prefix {prefix} is not declared")
+            self.assumed[prefix] = found
+        return found
+
     def _prefixed(self, word: bytes) -> tuple[bytes, str]:
         prefix, _, local = word.decode("utf-8", "replace").partition(":")
-        namespace = self.prefixes.get(prefix)
+        namespace = self._namespace(prefix)
         if namespace is None:
             return self._bad("undeclared prefix", word)
         if PATH.search(local):
             return (word, "iri") if self.is_n3 else self._bad("a path of N3", word)
         is_good = LOCAL.fullmatch(local) is not None
-        if is_good and PREFIX.fullmatch(prefix):
+        if is_good and PREFIX.fullmatch(prefix) and prefix not in self.assumed:
             return word, "iri"
         if "\\" in LOCAL_ESCAPE.sub("", local):
             return self._bad("bad escape", word)

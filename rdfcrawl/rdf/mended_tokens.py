@@ -99,6 +99,11 @@ BROKEN_STRING = re.compile(
     rb"(?=\s*+(?:[;,\])}]|\.(?:\s|\Z)|\^\^)|@[A-Za-z])" % MAX_OPEN_CHARS,
     re.DOTALL,
 )
+# A string in quotation marks of a word processor, on one line
+CURLY_STRING = re.compile(
+    rb"(?:\xe2\x80[\x9c-\x9e])(?P<text>(?:(?!\xe2\x80[\x9c-\x9e])[^\"\\\r\n])*+)"
+    rb"\xe2\x80[\x9c\x9d](?=\s*+[;,.\])}]|@[A-Za-z]|\^\^)"
+)
 DIRECTIVE = re.compile(
     rb"(?P<at>@?)(?P<keyword>(?i:prefix|base))\b[ \t]*+(?P<name>[^\s:<>\"]*+)\s*+:?\s*+"
     rb"<(?P<iri>[^<>\"\r\n]*+)>(?:\s*+(?P<dot>[.;](?=\s|\Z)))?"

@@ -21,6 +21,7 @@ from rdfcrawl.rdf.lenient import MAX_TOKEN_BYTES, STRINGS
 from rdfcrawl.rdf.mended_statements import MendedStatement, StatementMender
 from rdfcrawl.rdf.mended_terms import BAD
 from rdfcrawl.rdf.text import BLOCK_BYTES
+from rdfcrawl.rdf.usual_prefixes import usual_prefixes
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
@@ -63,6 +64,7 @@ class MendingReader:
         self._base: str | None = base  # None: unknown, after a bad directive
         self._prefixes: dict[str, str] = {}
         self._odd_prefixes: dict[str, str] = {}  # names that are no prefixes
+        self._usual = dict(usual_prefixes())  # may be used without a declaration
         self._preamble = b""
         self._graph: bytes | None = None  # label of the current graph
         self._is_turtle = form is formats.TURTLE
@@ -278,6 +280,8 @@ class MendingReader:
         if mender.declared:
             self._odd_prefixes.update([mender.declared])
         self._forget(mender.undeclared)
+        if mender.assumed:
+            self._set_prefixes(mender.assumed | self._prefixes)
         lines, is_good = self._good_lines(mender, text) if text else (b"", True)
         if is_good and not is_noted and graph != BAD:
             self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
@@ -306,6 +310,7 @@ class MendingReader:
                 is_in_graph=self._graph is not None,
                 has_base=self._base is not None,
                 is_n3=self._is_n3,
+                usual=self._usual,
             )
             mended = mender.mend()
             if self._is_last or mended.end < len(self._text) or not mender.is_cut:
@@ -319,6 +324,7 @@ class MendingReader:
             self._base = None
         elif undeclared is not None:
             self._odd_prefixes.pop(undeclared, None)
+            self._usual.pop(undeclared, None)
             known = self._prefixes.items()
             self._set_prefixes({k: iri for k, iri in known if k != undeclared})
 

@@ -86,6 +86,11 @@ _STATEMENT = re.compile(
     rb"(%s)?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)"
     % (_COMMENTS, _IRI_OR_BLANK, _IRI, _IRI_OR_BLANK, _LITERAL, _IRI_OR_BLANK)
 )
+# A statement over several lines, which others read in N-Triples: Turtle
+_LONG_STATEMENT = re.compile(
+    rb"%s(?=_:|<[A-Za-z][\w+.-]*+:)%s\s*+%s\s*+(?:%s|%s)\s*+\.(?:\s|\Z)"
+    % (_COMMENTS, _IRI_OR_BLANK, _IRI, _IRI_OR_BLANK, _LITERAL)
+)
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
@@ -291,6 +296,7 @@ def _checked(
         and _ABSOLUTE_START.match(head)
         and _TURTLE_START.match(head)
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
+        and not _is_over_lines(head)
     ):
         return FormatDecision(claimed, decided_by)  # text, as in `_sniff`
     sniffed = _sniff(head)
@@ -354,7 +360,16 @@ def _is_sure(
     if not claimed.is_line_based or actual not in (TURTLE, formats.TRIG):
         return False
     # The first line of N-Triples may be bad.
-    return decided_by == "extension" or not _ABSOLUTE_START.match(head)
+    if decided_by == "extension" or _is_over_lines(head):
+        return True
+    return not _ABSOLUTE_START.match(head)
+
+
+def _is_over_lines(head: bytes) -> bool:
+    """Return whether the first statement has several lines."""
+    if head[: head.find(b"\n")].rstrip().endswith(b"."):  # usual
+        return False
+    return not _STATEMENT.match(head) and _LONG_STATEMENT.match(head) is not None
 
 
 def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:

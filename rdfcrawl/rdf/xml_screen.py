@@ -27,6 +27,10 @@ _DECLARATION = re.compile(
 _BAD_DECLARATION = re.compile(rb"<!ENTITY[^<>\n]{0,2000}+>?+")
 _PLAIN_DECLARATION = re.compile(rb"<!ENTITY\s+([\w.-]+)\s+\"([^\"&<%]*+)\"\s*+>")
 _IN_DTD = re.compile(rb"<!--.*?(?:-->|\Z)|<!ENTITY", re.DOTALL)
+# A reference between declarations
+_PARAMETER = re.compile(rb"<!--.*?(?:-->|\Z)|%([^\s%&;<>\"']+);", re.DOTALL)
+_CHARACTER = re.compile(rb"&#(?:(\d{1,6})|[xX]([0-9A-Fa-f]{1,5}));")
+_MAX_PARAMETER_DEPTH: Final = 8
 _ESCAPED_AMP = re.compile(rb"&#(?:38|[xX]26);(?=#?\w+;)")
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
 _USUAL_NAMESPACE: Final = f'xmlns:rdf="{RDF}"'.encode()
@@ -56,8 +60,8 @@ class XmlScreen:
     The RDF/XML parser expands internal entities, wherever the document declares them.
     Ontologies use them to shorten namespaces, so entities of a short text are replaced
     by it. An external entity is never fetched: `MARK` is in its place, `on_mark` is
-    called, and each reference is logged. Parameter entities and declarations that
-    cannot be read are left out.
+    called, and each reference is logged. Internal parameter entities are replaced by
+    the declarations in them; declarations that cannot be read are left out.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts
     as markup. The limit is far above the depth of real documents.
@@ -75,6 +79,8 @@ class XmlScreen:
         self.depth = 0
         self._values: dict[bytes, bytes] = {}
         self._absent: set[bytes] = set()  # references to what is not read
+        self._parameters: dict[bytes, bytes] = {}
+        self._parameter_depth = self._n_parameter_bytes = 0
         self._is_begun = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
@@ -118,19 +124,28 @@ class XmlScreen:
         return block
 
     def _check(self, block: bytes) -> bytes:
+        last = block.rfind(_ENTITY)
+        return (
+            block
+            if self._are_plain(block, last)
+            else self._with_declarations(block, last)
+        )
+
+    def _with_declarations(self, block: bytes, last: int) -> bytes:
+        """Return the text with all declarations as the parser reads them.
+
+        `last` is where the last one begins.
+        """
         parts: list[bytes] = []
         done = at = 0
-        last = block.rfind(_ENTITY)
-        if self._are_plain(block, last):
-            return block
         while at <= last and (found := _IN_DTD.search(block, at)):
             start, at = found.span()
             if found[0] != _ENTITY:
                 if _ENTITY in found[0]:  # the parser would read it in a comment
-                    parts.append(block[done:start])
+                    parts.append(self._with_parameters(block[done:start]))
                     done = at
                 continue
-            parts.append(block[done:start])
+            parts.append(self._with_parameters(block[done:start]))
             if match := _DECLARATION.match(block, start):
                 parts.append(self._declare(match))
             elif match := _BAD_DECLARATION.match(block, start):
@@ -138,8 +153,31 @@ class XmlScreen:
             else:
                 raise _refusal("it is too long")
             done = at = match.end()
+        if self._parameters and (end := block.find(b"]", done)) >= 0:
+            parts.append(self._with_parameters(block[done:end]))
+            done = end
         parts.append(block[done:])
         return b"".join(parts)
+
+    def _with_parameters(self, text: bytes) -> bytes:
+        """Return a text between declarations with those of parameter entities."""
+        return _PARAMETER.sub(self._parameter, text) if self._parameters else text
+
+    def _parameter(self, found: re.Match[bytes]) -> bytes:
+        value = self._parameters.get(found[1])
+        if value is None:
+            return found[0]
+        self._n_parameter_bytes += len(value)
+        is_deep = self._parameter_depth == _MAX_PARAMETER_DEPTH
+        if is_deep or self._n_parameter_bytes > MAX_ALL_VALUES_BYTES:
+            if self._log is not None:
+                detail = f"{found[0][:100].decode(errors='replace')} grows too long"
+                self._log.note(Reason.ENTITY_EXPANSION, detail)
+            return b""
+        self._parameter_depth += 1
+        text = self._with_declarations(value + b"]", value.rfind(_ENTITY))[:-1]
+        self._parameter_depth -= 1
+        return text
 
     def _are_plain(self, block: bytes, last: int) -> bool:
         """Note the entities; return whether the parser reads all of them as they are.
@@ -164,10 +202,14 @@ class XmlScreen:
 
     def _declare(self, match: re.Match[bytes]) -> bytes:
         name = match["name"]
-        if match["parameter"]:
-            self._absent.add(b"%%%s;" % name)
-            return b""
         value = match["double"] if match["single"] is None else match["single"]
+        if match["parameter"]:
+            if match["external"] or len(value) > MAX_ALL_VALUES_BYTES:
+                self._absent.add(b"%%%s;" % name)
+            else:
+                value = _CHARACTER.sub(_character, value)  # XML 1.0 section 4.4.5
+                self._parameters.setdefault(name, value)
+            return b""
         n_written = max(len(value), MAX_VALUE_BYTES)
         if match["external"] or b"<" in value:
             self._absent.add(b"&%s;" % name)
@@ -193,7 +235,7 @@ class XmlScreen:
         for each in self._absent:
             if (n_references := block.count(each)) and self._log is not None:
                 name = each.decode(errors="replace")
-                detail = f"{name} is external, a parameter or markup: not read"
+                detail = f"{name} is external or markup: not read"
                 self._log.note(Reason.ENTITY_EXPANSION, detail, n_references)
 
     def _with_right_namespace(self, block: bytes) -> bytes:
@@ -244,6 +286,11 @@ def n_open(text: bytes, begin: int, end: int) -> int:
     if text.find(b"?", begin, end) >= 0:
         n -= text.count(b"<?", begin, end + 1)
     return n
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    code = int(found[1] or found[2], 10 if found[1] else 16)
+    return chr(code).encode("utf-8", "replace")
 
 
 def _refusal(why: str) -> SourceFault:

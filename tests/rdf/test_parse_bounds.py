@@ -98,7 +98,7 @@ def test_dangerous_entities_are_refused(
     [
         '<!ENTITY a SYSTEM "http://127.0.0.1/x">',
         '<!ENTITY a PUBLIC "x" "file:///etc/passwd">',
-        '<!ENTITY % a "x">%a;',
+        '<!ENTITY % a SYSTEM "file:///etc/passwd">%a;',
     ],
 )
 def test_what_entities_reach_for_is_not_fetched(

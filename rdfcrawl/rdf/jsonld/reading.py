@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -35,6 +35,7 @@ _MENDED_HERE: Final = 256 * 1024  # characters; longer text needs a bounded proc
 _HEAD_BYTES: Final = 1024 * 1024  # to find out whether a document has JSON lines
 _LINES_TRIED: Final = 10
 _MAX_LINE_BYTES: Final = 16 * 2**20
+_JSON_STRING: Final = re.compile(r'"(?>[^"\\]++|\\.)*+"?+')
 _SEPARATOR: Final = b"\x1e"
 _AROUND_LINES: Final = b" \t\r\n" + _SEPARATOR
 
@@ -183,11 +184,11 @@ def read_json_lines(
     loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
 
     def blocks() -> Iterator[bytes]:
-        for number, text in _texts(file, log):
+        for number, text in _records(_texts(file, log), log):
             loader.failure = None
             try:
                 yield from read_json_ld_text(
-                    text,
+                    text.strip(),
                     options=replace(options, scope=f"line{number}"),
                     environment=environment,
                     log=log,
@@ -197,6 +198,38 @@ def read_json_lines(
                 log.note(error.fault.reason, f"line {number}: {error.fault.detail}")
 
     yield from gathered(blocks(), GATHER_BYTES)
+
+
+def _records(
+    texts: Iterable[tuple[int, str]], log: FaultLog
+) -> Iterator[tuple[int, str]]:
+    """Yield the texts; the lines of one that is pretty-printed become one (`REPAIRED`).
+
+    It ends where its brackets are closed, or before a line that is complete and not
+    indented.
+    """
+    held: list[str] = []
+    begin = depth = n_chars = 0
+    for number, text in texts:
+        if held and text.startswith(("{", "[")) and _is_json(text.encode()):
+            yield begin, "\n".join(held)
+            held.clear()
+        if not held:
+            begin, depth, n_chars = number, 0, 0
+            if not text.endswith(("{", "[", ",")):  # usual
+                yield number, text
+                continue
+        marks = _JSON_STRING.sub("", text)
+        depth += sum(map(marks.count, "{[")) - sum(map(marks.count, "}]"))
+        n_chars += len(text)
+        held.append(text)
+        if depth <= 0 or n_chars > _MAX_LINE_BYTES:
+            if len(held) > 1:
+                log.note(Reason.REPAIRED, "JSON-LD: a value of several lines")
+            yield begin, "\n".join(held)
+            held.clear()
+    if held:
+        yield begin, "\n".join(held)
 
 
 def _texts(file: BinaryIO, log: FaultLog) -> Iterator[tuple[int, str]]:
@@ -226,7 +259,7 @@ def _texts(file: BinaryIO, log: FaultLog) -> Iterator[tuple[int, str]]:
 
 
 def _joined(lines: list[bytes]) -> str:
-    return b"\n".join(lines).decode("utf-8", "replace").strip()
+    return b"\n".join(lines).decode("utf-8", "replace").strip("\r\n").rstrip()
 
 
 def read_json_ld_value(  # keywords
