@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -48,6 +47,8 @@ class Command(QuietCommand):
         self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
     ) -> int:
         """List the results."""
+        import sqlite3
+
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.log.result_table import ResultTable
         from rdfcrawl.stores.log.results import HOSTS, SEEDS

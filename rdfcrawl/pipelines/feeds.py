@@ -20,7 +20,6 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
-from rdfcrawl.core.visits import flush_stores
 
 
 class DurableFeeds:
@@ -37,6 +36,7 @@ class DurableFeeds:
         """Return the extension of a crawler that has feeds and makes visits."""
         if not crawler.settings.getdict("FEEDS"):
             raise NotConfigured
+        from rdfcrawl.core.visits import flush_stores
         from rdfcrawl.frontier.visiting import visiting_spider
 
         visiting_spider(crawler)

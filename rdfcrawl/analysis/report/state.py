@@ -15,7 +15,6 @@ from typing import Final
 
 from rdfcrawl.core import __version__
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.stores.drafts import replacing_file
 
 # Folders of a crawl. A report uses all their files, but for locks.
@@ -55,9 +54,9 @@ class ReportState:
             if not 0 <= time.time() - made_secs < _VALID_SECS:
                 return None
             kept, made, *names = (self._folder / _NAME).read_text().split("\n")
+            is_young = 0 <= self._now_ms - int(made) < _HOUR_MS
         except (OSError, ValueError):
             return None
-        is_young = 0 <= self._now_ms - whole_number(made) < _HOUR_MS
         is_current = is_young and kept == self._digest(names)
         return self._folder / names[0] if is_current else None
 
