@@ -247,29 +247,28 @@ class _LogComparison:
 
 def _is_same(expected: set[bytes], actual: set[bytes]) -> bool:
     """Return whether as many lines are certainly the same statements."""
-    left, right = expected - actual, actual - expected
-    ground = [[x for x in some if not _may_have_nodes(x)] for some in (left, right)]
-    if len(ground[0]) != len(ground[1]):
+    left, right = (
+        {line for line in lines if b" _:" in line or line.startswith(_NODE)}
+        for lines in (expected, actual)
+    )
+    if len(left) != len(right):
         return False
-    if ground[0] and quads_of(ground[0]) != quads_of(ground[1]):
+    ground = expected - actual - left
+    if ground and quads_of(ground) != quads_of(actual - expected - right):
         return False
-    if len(ground[0]) == len(left):
-        return True
-    return is_same_text(_with_nodes(expected), _with_nodes(actual))
+    return left == right or is_same_text(*_in_same_form(left, right))
 
 
-def _with_nodes(lines: Iterable[bytes]) -> list[bytes]:
-    """Return the lines with blank nodes; numbers and the like as Oxigraph has them."""
-    found = [line for line in lines if _may_have_nodes(line)]
-    typed = [line for line in found if _TYPED in line]
-    if not typed:
-        return found
-    normal = normal_lines(b"".join(typed)).splitlines(keepends=True)
-    return [*(line for line in found if _TYPED not in line), *normal]
-
-
-def _may_have_nodes(line: bytes) -> bool:
-    return line.startswith(_NODE) or b" _:" in line
+def _in_same_form(one: set[bytes], other: set[bytes]) -> tuple[set[bytes], set[bytes]]:
+    """Return lines with numbers and the like as Oxigraph has them, if they differ."""
+    typed = [{line for line in lines if _TYPED in line} for lines in (one, other)]
+    literals = [{line.partition(b' "')[2] for line in lines} for lines in typed]
+    if literals[0] == literals[1]:
+        return one, other
+    normal = [
+        normal_lines(b"".join(lines)).splitlines(keepends=True) for lines in typed
+    ]
+    return one - typed[0] | set(normal[0]), other - typed[1] | set(normal[1])
 
 
 def _resolved(

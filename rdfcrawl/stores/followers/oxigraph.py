@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import IO, TYPE_CHECKING, Final, Self, cast
 
 import pyoxigraph as ox
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _LEDGER: Final = "rdfcrawl.sqlite"
 LOCK_NAME: Final = "rdfcrawl.lock"
 _QUADS: Final = ox.RdfFormat.N_QUADS
+_MAX_DUMPED_BYTES: Final = 1024 * 1024  # of a graph; longer ones take little memory
 
 
 class OxigraphFollower(LocalFollower):
@@ -261,9 +262,47 @@ def iter_graphs(store: ox.Store) -> Iterator[str]:
 
 def iter_graph(store: ox.Store, graph: str) -> Iterator[bytes]:
     """Yield the statements of a graph as lines of N-Quads."""
-    name = ox.NamedNode(graph)
-    for quad in store.quads_for_pattern(None, None, None, name):
-        yield f"{quad} .\n".encode()
+    name, triples = ox.NamedNode(graph), _Triples()
+    try:
+        store.dump(triples.file(), format=ox.RdfFormat.N_TRIPLES, from_graph=name)
+    except _TooLong:
+        for quad in store.quads_for_pattern(None, None, None, name):
+            yield f"{quad} .\n".encode()
+    else:
+        end = b" <%s> .\n" % graph.encode()
+        lines = b"".join(triples.pieces).replace(b" .\n", end)
+        yield from lines.splitlines(keepends=True)
+
+
+class _TooLong(Exception):
+    """A graph is longer than `_MAX_DUMPED_BYTES`."""
+
+
+class _Triples:
+    """Lines of a short graph."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self._room = _MAX_DUMPED_BYTES
+
+    def file(self) -> IO[bytes]:
+        """Return a file that writes to `pieces`."""
+        return cast("IO[bytes]", self)
+
+    def write(self, piece: bytes) -> int:
+        """Append bytes.
+
+        Raises:
+            _TooLong: there are too many.
+        """
+        self._room -= len(piece)
+        if self._room < 0:
+            raise _TooLong
+        self.pieces.append(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """Do nothing: there is no buffer."""
 
 
 def normal_lines(lines: bytes) -> bytes:

@@ -22,7 +22,7 @@ from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, ite
 from rdfcrawl.stores.followers.statements import file_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Collection, Hashable, Iterable, Iterator
 
 _Form: TypeAlias = tuple[object, ...]
 _NODE: Final = b"_:"
@@ -52,7 +52,7 @@ def is_same(one: set[ox.Quad], other: set[ox.Quad]) -> bool | None:
     return _canonical(one) == _canonical(other)
 
 
-def is_same_text(one: Iterable[bytes], other: Iterable[bytes]) -> bool:
+def is_same_text(one: Collection[bytes], other: Collection[bytes]) -> bool:
     """Return whether two graphs certainly differ in labels of blank nodes alone.
 
     Much faster than `is_same`, as terms stay text.
@@ -61,10 +61,9 @@ def is_same_text(one: Iterable[bytes], other: Iterable[bytes]) -> bool:
         one: lines of N-Quads, each once.
         other: likewise.
     """
-    first, second = list(one), list(other)
-    if any(_TRIPLE_TERM in line for line in chain(first, second)):
+    if any(_TRIPLE_TERM in b"".join(lines) for lines in (one, other)):
         return False
-    left, right = _ColouredGraph(_of_lines(first)), _ColouredGraph(_of_lines(second))
+    left, right = _ColouredGraph(_of_lines(one)), _ColouredGraph(_of_lines(other))
     same = left.ground == right.ground and left.refine_with(right)
     return bool(same) and not left.tied and not right.tied
 
@@ -87,26 +86,27 @@ class _ColouredGraph:
 
     def __init__(self, statements: Iterable[tuple[_Form, list[Hashable]]]) -> None:
         self.ground: set[_Form] = set()
-        self._colours: dict[Hashable, int] = {}
-        # For each statement of a node: its form, and the other nodes in it.
+        # For each statement of several nodes: its form, and the other nodes in it.
         self._about: dict[Hashable, list[tuple[int, list[Hashable]]]] = defaultdict(
             list
         )
         self._linked: dict[Hashable, set[Hashable]] = defaultdict(set)
+        alone: dict[Hashable, list[int]] = defaultdict(list)
         for form, places in statements:
-            self._add(form, places)
+            if len(places) == 1:  # the usual case
+                alone[places[0]].append(hash(form))
+            elif places:
+                self._link(form, places)
+            else:
+                self.ground.add(form)
+        self._colours = {
+            node: hash(tuple(sorted(alone.get(node, ()))))
+            for node in alone.keys() | self._about.keys()
+        }
 
-    def _add(self, form: _Form, places: list[Hashable]) -> None:
-        if not places:
-            self.ground.add(form)
-            return
-        if len(places) == 1:  # the usual case
-            self._colours[places[0]] = 0
-            self._about[places[0]].append((hash(form), []))
-            return
+    def _link(self, form: _Form, places: list[Hashable]) -> None:
         nodes = set(places)
         for node in nodes:
-            self._colours[node] = 0
             own = tuple([each == node for each in places])
             others = [each for each in places if each != node]
             self._about[node].append((hash((*form, own)), others))
@@ -117,9 +117,9 @@ class _ColouredGraph:
 
         None: equal so far, and further rounds would take too long.
         """
-        n_colours = 0
-        n_ends = sum(map(len, self._about.values()))
-        for _ in range(max(_MIN_ROUNDS, _MAX_STEPS // (n_ends + 1))):
+        n_colours = len(set(self._colours.values()))
+        n_steps = len(self._colours) + sum(map(len, self._about.values()))
+        for _ in range(max(_MIN_ROUNDS, _MAX_STEPS // (n_steps + 1))):
             self._refine()
             other._refine()
             found = Counter(self._colours.values())
@@ -132,23 +132,23 @@ class _ColouredGraph:
 
     def _refine(self) -> None:
         colours = self._colours
-        self._colours = {
+        self._colours = colours | {
             node: hash(
                 (
                     colours[node],
                     *sorted(
                         hash((form, *map(colours.__getitem__, others)))
-                        for form, others in self._about[node]
+                        for form, others in about
                     ),
                 )
             )
-            for node in colours
+            for node, about in self._about.items()
         }
 
     @property
     def tied(self) -> int:
         """Number of blank nodes for which equal colours are no proof."""
-        n_tied, left = 0, set(self._colours)
+        n_tied, left = 0, set(self._linked)
         while left:
             group = self._group(left.pop())
             left -= group
