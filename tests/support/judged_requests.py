@@ -20,6 +20,7 @@ class SeenRequest(NamedTuple):
     Attributes:
         ms: its begin.
         answers: of the web at that time.
+        last_url: the URL to which redirects were followed, or its own.
         pinged: sitemaps that were read after a ping.
     """
 
@@ -27,6 +28,7 @@ class SeenRequest(NamedTuple):
     ms: int
     status: int
     answers: Mapping[str, Answer]
+    last_url: str
     pinged: frozenset[str] = frozenset()
 
     @property
@@ -44,11 +46,10 @@ class SeenRequest(NamedTuple):
 
     def hops(self) -> Iterator[SeenRequest]:
         """Yield the requests for the targets that were requested with the URL."""
-        url = self.answer.target
-        while url and self.status != MOVED:
+        url = self.url
+        while url != self.last_url and (url := self.answers[url].target):
             target = self.answers.get(url, Answer(404)).target
             yield self._replace(url=url, status=MOVED if target else self.status)
-            url = target
 
     @property
     def content(self) -> Answer:

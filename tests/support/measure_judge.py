@@ -77,10 +77,10 @@ class WebMeasures:
                 known.append(fetch)
             if fetch is not each or fetch.url not in self.listings:
                 self.led.add(fetch.url)
+            if fetch.status == MOVED:
+                self.led.add(fetch.answer.target)
         if each.url in self.seeds:
             self.linked.setdefault(each.url, each.ms)
-        if each.status == MOVED:
-            self.led.add(each.answer.target)
         for url in each.content.links if each.status in LIVING else ():
             if normal(url) != each.end:
                 self.linked.setdefault(normal(url), each.ms)

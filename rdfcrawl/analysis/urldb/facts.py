@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.analysis.measures.uri_facts import (
-    LastmodClaim,
     ListReading,
     SitemapFacts,
     SitemapOrigin,
@@ -21,6 +20,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
+from rdfcrawl.analysis.urldb.claims import iter_claims, lastmod_ms
 from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_REDIRECT,
@@ -29,7 +29,6 @@ from rdfcrawl.analysis.urldb.record import (
     find_sitemap,
 )
 from rdfcrawl.core.records import RankScore
-from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
 from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
@@ -172,7 +171,6 @@ class FactReader:
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
-        dated = [each for each in record.listings if each.lastmod]
         return UriFacts(
             domain=record.domain,
             url=record.url,
@@ -180,7 +178,7 @@ class FactReader:
             linked_by=record.linked.document if record.linked else "",
             is_led_to=not record.latest.keys().isdisjoint((BY_LINK, BY_REDIRECT)),
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record, self._dropped_ms(dated))),
+            claims=tuple(iter_claims(record, self._times)),
             is_dropped=self._dropped_ms(record.listings) is not None,
             sitemap_reads=self._sitemap_reads(record),
             dated_by=_dated_by(record),
@@ -373,35 +371,7 @@ def _dated_by(record: UrlRecord) -> str:
     dated = [each for each in record.listings if each.lastmod]
     if len(dated) < 2:
         return dated[0].sitemap if dated else ""
-    return max(dated, key=lambda each: _lastmod_ms(each.lastmod) or 0).sitemap
-
-
-def _lastmod_ms(text: str) -> int | None:
-    point = parse_point(text)
-    return None if point is None else round(point.earliest.timestamp() * 1000)
-
-
-def _claims(record: UrlRecord, dropped_ms: int | None) -> Iterator[LastmodClaim]:
-    """Yield the claims about the last change, in the order of their first readings.
-
-    The greatest of simultaneous claims counts. A URL that sitemaps no longer list has
-    no claim from then on; a sitemap without dates does not withdraw those of another.
-    """
-    first: dict[int, int | None] = {}
-    is_dated = any(each.lastmod for each in record.listings)
-    for claim in record.claims:
-        if is_dated and not claim.lastmod:
-            continue
-        at = _lastmod_ms(claim.lastmod)
-        known = first.get(claim.first_ms)
-        first[claim.first_ms] = max(known, at) if known and at else at or known
-    before: int | None = None
-    for read_ms in sorted(first):
-        if first[read_ms] != before:
-            before = first[read_ms]
-            yield LastmodClaim(read_ms=read_ms, lastmod_ms=before)
-    if dropped_ms is not None and before is not None:
-        yield LastmodClaim(read_ms=dropped_ms, lastmod_ms=None)
+    return max(dated, key=lambda each: lastmod_ms(each.lastmod) or 0).sitemap
 
 
 def _readings(record: UrlRecord) -> Iterator[ListReading]:

@@ -157,6 +157,35 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     assert found[seed].claims == ()
 
 
+def test_dates_that_several_sitemaps_state(tmp_path: Path) -> None:
+    """If sitemaps date a page, the greatest `lastmod` counts while one states it."""
+    site = "http://a.example"
+    dropped, back, again = f"{site}/dropped", f"{site}/back", f"{site}/again"
+    early, late = "2026-01-01", "2026-01-02"
+    firsts = [
+        (ListedUrl(dropped, late), ListedUrl(back, early), ListedUrl(again, early)),
+        (ListedUrl(dropped, late), ListedUrl(back, late)),
+        (ListedUrl(back, early), ListedUrl(again, late)),
+    ]
+    events: list[UrlEvent] = []
+    for n, entries in enumerate(firsts):
+        others = ListedUrl(dropped, early), ListedUrl(back)
+        events.append(SitemapRead(f"{site}/a.xml", T0 + 10 * n, entries))
+        events.append(SitemapRead(f"{site}/b.xml", T0 + 10 * n + 5, others))
+    found = facts_of(tmp_path, events)
+    day_ms, first_ms = 86_400_000, 1_767_225_600_000
+    dates = {None: None, 1: first_ms, 2: first_ms + day_ms}
+    wanted: dict[str, list[tuple[int, int | None]]] = {
+        dropped: [(0, 2), (20, 1)],
+        back: [(0, 1), (10, 2), (20, 1)],
+        again: [(0, 1), (10, None), (20, 2)],
+    }
+    assert {url: list(each.claims) for url, each in found.items()} == {
+        url: [LastmodClaim(read_ms=T0 + ms, lastmod_ms=dates[x]) for ms, x in claims]
+        for url, claims in wanted.items()
+    }
+
+
 def test_facts_of_measures(tmp_path: Path) -> None:
     """If pages are listed, linked and fetched, then measures are given just that.
 

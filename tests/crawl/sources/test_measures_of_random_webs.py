@@ -21,11 +21,12 @@ from rdfcrawl.analysis.report.making import report_crawl
 from rdfcrawl.analysis.report.writing import iter_json
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.core.namespaces import PROV, RC, RDF, SQUIRREL
 from rdfcrawl.uri import NormalForm
 from tests.analysis.report.test_report_truth import requests
 from tests.support.crawl_fixtures import Commands
 from tests.support.crawl_webs import Loopback
-from tests.support.judged_requests import SeenRequest
+from tests.support.judged_requests import SeenRequest, unix_ms
 from tests.support.later_commands import DAY_SECS
 from tests.support.measure_judge import CLASSES, WebMeasures
 from tests.support.random_web import RandomWeb, normal
@@ -98,12 +99,15 @@ class RandomRuns:
         """Note the requests of the last run."""
         assert result.code == 0, result.stderr
         last_ms = self.requests[-1].ms if self.requests else 0
+        ends = ends_of(result)
         pinged, answers = frozenset(self._pinged), dict(self.web.answers)
         for spelled, ms, status in requests(result):
             url = normal(spelled)
             is_guess = url.endswith("/sitemap.xml") or "/.well-known/" in url
             if ms > last_ms and not is_guess and not url.endswith("/robots.txt"):
-                self.requests.append(SeenRequest(url, ms, status, answers, pinged))
+                end = normal(ends.get((spelled, ms), spelled))
+                seen = SeenRequest(url, ms, status, answers, end, pinged)
+                self.requests.append(seen)
         self._pinged.clear()
 
     def next_day(self) -> None:
@@ -161,6 +165,19 @@ class RandomRuns:
         assert not wrong, "\n".join(
             f"{name}: {ours} is {right}" for name, (ours, right) in wrong.items()
         )
+
+
+def ends_of(result: CrawlResult) -> dict[tuple[str, int], str]:
+    """Return the last URL of each request that was redirected, by URL and begin."""
+    rows: Any = result.provenance.query(
+        f"PREFIX rdf: <{RDF}> SELECT ?url ?begun ?end {{ GRAPH ?g {{"
+        f" ?a <{SQUIRREL}crawled> ?url ; <{PROV}startedAtTime> ?begun ;"
+        f" <{RC}redirects>/rdf:rest* [ rdf:first ?end ; rdf:rest rdf:nil ] }} }}"
+    )
+    return {
+        (row["url"].value, unix_ms(row["begun"].value)): row["end"].value
+        for row in rows
+    }
 
 
 def tables_of(root: Path) -> dict[str, Any]:
