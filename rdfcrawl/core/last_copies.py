@@ -19,6 +19,8 @@ MAX_MISSING: Final = 0.5
 """Share of the entries of a larger list, or of the statements of a document."""
 REDIRECTED: Final = "redirected"
 """Begins doubts whether the target of a redirect replaces the page that leads to it."""
+WITHOUT_STATEMENTS: Final = "no statements"
+"""The doubt about a response without any, such as a sitemap without entries."""
 _MAX_LOST: Final = 0.1  # share of the statements that a cut document may lack
 _SAME: Final = 0.1  # by which two numbers of statements may differ
 _LEAST: Final = 100  # statements of a copy that is compared by size
@@ -150,7 +152,7 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
     """Return a doubt, and whether the same response in later runs removes it."""
     n_last = last.n_quads
     if not new.n_quads:
-        kind = "a page without statements" if new.is_page else "no statements"
+        kind = "a page without statements" if new.is_page else WITHOUT_STATEMENTS
         return kind, new.is_page and last.is_page and not new.is_cut
     if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
         is_near = new.n_quads >= n_last * (1 - _MAX_LOST)

@@ -225,7 +225,9 @@ class RandomWeb:
     def _odd(self, root: str, n: int) -> None:
         """Add a URL of another kind."""
         chance = self._random
-        here = [x for x in self._pages(root) if self.answers[x].text and "?" not in x]
+        texts = ("", SOFT_404)  # of which no other page is made
+        here = [x for x in self._pages(root) if self.answers[x].text not in texts]
+        here = [x for x in here if "?" not in x]
         page, there = chance.choice(here), self._target("")
         text, other = self.answers[page].text, self.answers[there].text
         words = text.split()

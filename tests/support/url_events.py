@@ -40,6 +40,7 @@ FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "immutableUntil": ("immutable_until_ms", unix_ms),
     "lastModified": ("last_modified", str),
     "linkedWords": ("n_linked_words", int),
+    "location": ("location", str),
     "parent": ("parent", str),
     "run": ("run", int),
     "shingles": ("n_shingles", int),

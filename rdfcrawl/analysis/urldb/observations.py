@@ -22,7 +22,7 @@ from rdfcrawl.analysis.urldb.record import (
 )
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
-from rdfcrawl.core.last_copies import REDIRECTED
+from rdfcrawl.core.last_copies import REDIRECTED, WITHOUT_STATEMENTS
 from rdfcrawl.core.namespaces import DCTERMS, RC
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
 from rdfcrawl.rdf.links.outlinks import relation_iri
@@ -214,9 +214,11 @@ def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:
         yield f'["{BY_LINK}",0,"true"]'
     if activity.rank >= 0:
         yield f'["{BY_LIST}",0,"true"]'
+    elif fetch.is_chained:
+        return
     elif not activity.parent and requested_ms and (not task or task in _SEED_TASKS):
         yield f'["{SEED}",{requested_ms},"true"]'
-    elif not fetch.is_chained and (not task or fetch.is_left):
+    elif not task or fetch.is_left:
         yield f'["{BY_LINK}",0,"true"]'
 
 
@@ -235,7 +237,8 @@ def _followed(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
     elif end != url:
         # Without the terms that are about the page that redirects.
         own = activity._replace(parent="", rank=-1, found_by="", task="")
-        yield _observed(_ObservedFetch(own, end, is_followed=True))
+        target = fetch.redirect if activity.location else None
+        yield _observed(_ObservedFetch(own, end, target, is_followed=True))
 
 
 def _keeps_former_page(activity: Activity) -> bool:
@@ -243,8 +246,13 @@ def _keeps_former_page(activity: Activity) -> bool:
 
     That says nothing about the target, which may be a front page.
     """
+    return _has_doubt(activity, REDIRECTED)
+
+
+def _has_doubt(activity: Activity, begin: str) -> bool:
+    """Return whether the last copy stays, for a reason that begins so."""
     return any(
-        fault.reason == Reason.COPY_KEPT and fault.detail.startswith(REDIRECTED)
+        fault.reason == Reason.COPY_KEPT and fault.detail.startswith(begin)
         for fault in activity.faults
     )
 
@@ -263,11 +271,15 @@ def _redirected(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
 
 
 def _emptied(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
-    """Yield the reading of a sitemap without entries, which has no statements."""
+    """Yield the reading of a sitemap without entries, which has no statements.
+
+    Its store keeps the last entries, and the pages may be requested again.
+    """
     activity = fetch.activity
-    is_empty = not activity.n_statements and not activity.n_links
-    is_read = activity.status == "SUCCESSFUL" and is_empty
-    if is_read and activity.sitemap_format != UNKNOWN_FORMAT:
+    is_read = activity.status == "SUCCESSFUL" and not activity.n_links
+    is_empty = is_read and not activity.n_statements
+    is_known = activity.sitemap_format != UNKNOWN_FORMAT
+    if is_known and (is_empty or _has_doubt(activity, WITHOUT_STATEMENTS)):
         end = fetch.url if fetch.redirect is None else fetch.redirect
         reading = _SitemapReading(end.encode(), activity.started_ms, is_sitemap=True)
         yield from reading.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,7 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     near = ascii_letters + digits + "+/"
     text = f"{near[:5]}/{near[6:]}"
     declared = (("sketch", text), ("textHash", "1" * 32), ("canonical", f"{site}/long"))
+    led_away = (("location", f"{other}/end"),)
     counted = (("images", "2"), ("words", "40"), ("linkedWords", "30"))
     shown = (*counted, ("errorPage", "true"), ("textHash", "3" * 32))
     events: list[UrlEvent] = [
@@ -88,6 +90,7 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
         UrlFetched(f"{site}/long", T0, facts=(("sketch", near),)),
         UrlFetched(f"{site}/moved", T0, target=f"{site}/there"),
         UrlFetched(f"{site}/there", T0 + 1),
+        UrlFetched(f"{site}/out", T0, 301, target=f"{site}/hop", facts=led_away),
         # What was near once is not so for ever, nor what failed or redirected.
         UrlFetched(f"{site}/b", T0, facts=(("sketch", near),)),
         UrlFetched(f"{site}/b", T0 + 9, facts=(("textHash", "2" * 32),)),
@@ -113,7 +116,8 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     told = found[f"{site}/g"]
     assert (told.n_words, told.n_linked_words, told.is_error_page) == (40, 30, True)
     moved = {url: each.redirects_to for url, each in found.items() if each.is_redirect}
-    assert moved == {f"{site}/moved": f"{site}/there"}
+    ends = dict.fromkeys((f"{site}/out", f"{site}/hop"), f"{other}/end")
+    assert moved == {f"{site}/moved": f"{site}/there", **ends}
     path = tmp_path / "urls.parquet"
     with UrlDatabase(tmp_path) as database:
         facts = FactReader(database).uris()
@@ -129,9 +133,11 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     """
     site = "http://a.example"
     seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
-    unasked = f"{site}/unasked"
+    unasked, beyond = f"{site}/unasked", "http://b.example/beyond"
     listed, child = f"{site}/listed", f"{site}/child.xml"
     last, emptied = f"{site}/the-last", f"{site}/emptied.xml"
+    old, kept = f"{site}/z-old", f"{site}/kept.xml"
+    empty = partial(UrlFetched, facts=(("sitemapFormat", "xml"),), n_quads=0)
     asked = (("task", "revisited()"),)
     found = facts_of(
         tmp_path,
@@ -144,12 +150,18 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
             SitemapRead(child, T0 + 9, (ListedUrl(seed),)),
             SitemapRead(child, T0 + 20, (ListedUrl(seed),)),
             SitemapRead(emptied, T0 + 1, (ListedUrl(last),)),
-            UrlFetched(emptied, T0 + 9, facts=(("sitemapFormat", "xml"),), n_quads=0),
+            empty(emptied, T0 + 9),
+            SitemapRead(kept, T0 + 1, (ListedUrl(old),)),
+            empty(kept, T0 + 9, fault=Reason.COPY_KEPT, why="no statements"),
+            UrlFetched(beyond, T0 + 1, chain=(seed,), facts=(("task", "refreshed()"),)),
         ],
     )
-    assert set(found) == {seed, form, listed, last}
+    assert set(found) == {seed, form, listed, last, old, beyond}
+    assert found[beyond].first_linked_ms is None  # it is no seed
+    assert found[beyond].is_linked
     assert not found[listed].is_linked
-    assert [each.is_dropped for each in found.values()] == [False, True, False, True]
+    dropped = {url for url, each in found.items() if each.is_dropped}
+    assert dropped == {listed, last, old}
     assert found[form].is_linked  # otherwise it could not have been found
     first, second = found[listed].claims
     assert first.lastmod_ms is not None
