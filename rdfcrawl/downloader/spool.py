@@ -44,6 +44,7 @@ _PROBE: Final = bytes(4096)
 _LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
 _OWN: Final = 100  # stores, log, Redis, reader processes, libraries
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
+_MANY: Final = 4096  # with idle connections
 
 
 class WorkerDisk:
@@ -379,7 +380,7 @@ def limited_to_open_files(work: WorkerOptions, settings: BaseSettings) -> Worker
     """
     n_hosts, n_slow = work.visits, work.slow_visits
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
-    limit = _raised(wanted)
+    limit = _raised(max(wanted, _MANY))
     if limit >= wanted:
         return work
     n_possible = max(1, (limit - _OWN) // _PER_HOST)

@@ -122,6 +122,20 @@ async def test_idle_connection_is_closed(fetch_options: MakeOptions) -> None:
             assert await ended.get() == b""
 
 
+async def test_idle_connections_are_few(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If more connections are idle than allowed, then the one used first is closed."""
+    page = {"/": raw_server.response(TURTLE)}
+    first, second, third = [await raw_server(page) for _ in range(3)]
+    options = fetch_options(idle_connections=2)
+    async with opened(options) as exchange:
+        for server in (first, second, first, third, first, second, third):
+            await exchange.get(server.url(), options.request_options(Kind.PAGE))
+    counts = [each.n_connections for each in (first, second, third)]
+    assert counts == [1, 2, 2]
+
+
 async def test_unusual_url_is_requested_in_usual_form(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:

@@ -8,8 +8,11 @@ return another.
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import ssl
+import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -37,6 +40,7 @@ from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.resolver import GuardedResolver
 
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
+_IDLE_PART: Final = 4  # a quarter of the files that a process may open
 _NEXT_ADDRESS_SECS: Final = 0.25  # RFC 8305 8: until the next address is tried, too
 
 
@@ -156,12 +160,17 @@ class ConnectionPool:
     Args:
         dialer: makes further connections.
         keep_secs: lifetime of an idle connection.
+        most: idle connections; further ones are closed, those that were used longest
+            ago first.
     """
 
-    def __init__(self, dialer: ServerDialer, keep_secs: float) -> None:
+    def __init__(self, dialer: ServerDialer, keep_secs: float, most: int) -> None:
         self._dialer = dialer
         self._keep_secs = keep_secs
-        self._idle: dict[HttpServer, list[ResponseProtocol]] = {}
+        self._most = min(most, _n_files() // _IDLE_PART)
+        self._n_idle = 0
+        # the servers that were used longest ago first; none is empty
+        self._idle: OrderedDict[HttpServer, list[ResponseProtocol]] = OrderedDict()
         self._used: set[ResponseProtocol] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -185,10 +194,13 @@ class ConnectionPool:
 
     def _take(self, server: HttpServer, address: str) -> ResponseProtocol | None:
         """Return an idle connection to a server, or to one of its addresses."""
-        idle = self._idle.get(server)
+        idle = self._idle.get(server, [])
         n_others = 0
         while idle and n_others <= MAX_OTHERS:
             connection = idle.pop()
+            self._n_idle -= 1
+            if not idle:
+                del self._idle[server]
             if self._is_usable(connection):
                 if not address or connection.address == address:
                     return connection
@@ -202,10 +214,23 @@ class ConnectionPool:
         if connection.should_close or self._is_closed:
             connection.close()
             return
-        connection.idle_since = monotonic()
-        self._idle.setdefault(connection.server, []).append(connection)
+        connection.become_idle()
+        server = connection.server
+        self._idle.setdefault(server, []).append(connection)
+        self._idle.move_to_end(server)
+        self._n_idle += 1
+        if self._n_idle > self._most:
+            self._drop_first()
         if self._timer is None:
             self._start_timer()
+
+    def _drop_first(self) -> None:
+        """Close a connection to the server that was used longest ago."""
+        server, idle = next(iter(self._idle.items()))
+        idle.pop(0).close()
+        self._n_idle -= 1
+        if not idle:
+            del self._idle[server]
 
     def _sweep(self) -> None:
         """Close the connections that were idle for too long, or that have ended."""
@@ -215,6 +240,7 @@ class ConnectionPool:
             for each in idle:
                 if each not in kept:
                     each.close()
+            self._n_idle += len(kept) - len(idle)
             if kept:
                 self._idle[server] = kept
             else:
@@ -240,7 +266,14 @@ class ConnectionPool:
         for connection in [*idle, *self._used]:
             connection.abort()
         self._idle.clear()
+        self._n_idle = 0
         await asyncio.sleep(0)  # transports end in the next cycle
+
+
+def _n_files() -> int:
+    """Return how many files this process may open."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def _address_info(address: str, port: int) -> AddrInfoType:

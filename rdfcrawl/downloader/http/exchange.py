@@ -91,7 +91,9 @@ class HttpExchange(WatchedExchange):
             connect_secs=options.connect_secs,
             verifies=options.verify_certificates,
         )
-        self._pool = ConnectionPool(dialer, options.keep_alive_secs)
+        self._pool = ConnectionPool(
+            dialer, options.keep_alive_secs, options.idle_connections
+        )
         self._heads = RequestHeads(
             {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from enum import Enum, auto
+from time import monotonic
 from typing import cast
 
 from rdfcrawl.core.errors import Reason, SourceFault, one_line
@@ -103,6 +104,12 @@ class ResponseProtocol(asyncio.Protocol):
     def should_close(self) -> bool:
         """Whether the connection cannot be reused."""
         return self._state is not _State.IDLE or not self._may_keep
+
+    def become_idle(self) -> None:
+        """Forget the latest response, and note the time."""
+        self.idle_since = monotonic()
+        self.body, self._head = NO_BODY, None
+        self._waiter = self._loop.create_future()
 
     def is_connected(self) -> bool:
         """Return whether the connection is open."""
