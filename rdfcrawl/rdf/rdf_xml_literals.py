@@ -1,7 +1,6 @@
 """XML literals of RDF/XML as text, by exclusive canonicalization with comments.
 
-Most literals have few and plain tags, and are canonical: tags that were seen before are
-not parsed again.
+Most literals have few and plain tags, which need no parser: see `canonical_tags`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Final
 from xml.parsers import expat
 
 from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.canonical_tags import Namespaces, canonical_content
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
 
 START = re.compile(
@@ -24,17 +24,9 @@ LITERAL: Final = b'parseType="Literal"'
 _PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
 _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
 _ROOT_NAMESPACE: Final = f' xmlns:rdf="{RDF}"'.encode()
-# Content that is canonical, if its tags are.
-_PLAIN = re.compile(
-    rb"(?>[^<>&\x00-\x08\x0b\x0c\x0e-\x1f\xef]++|&(?:amp|lt|gt);"
-    rb"|<[^<>&!?\x00-\x1f\xef]++>)*+"
+_DECLARED = re.compile(
+    rb"\sxmlns(?::([\w.-]++))?+\s*+=\s*+(?:\"([^\"&<\s]++)\"|'([^'&<\s]++)')"
 )
-_TAGS = re.compile(rb"<[^<>]++>")
-_CANONICAL_TAG = re.compile(
-    rb"<(?P<name>[A-Za-z][\w.-]*+)(?: xmlns=\"(?P<namespace>[^\"\s]++)\")?+"
-    rb"(?P<attributes>(?: (?!xml)[A-Za-z][\w.-]*+=\"[^\"]*+\")*+)>"
-)
-_NAMES = re.compile(rb" ([\w.-]++)=\"[^\"]*+\"")
 _MAX_PLAIN_BYTES: Final = 64 * 1024
 _MAX_UNSEEN_BYTES: Final = 4 * 2**20
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
@@ -64,7 +56,8 @@ class LiteralScreen:
         self._alike: dict[bytes, tuple[bytes, bytes]] = {}
         self._n_run = 0  # bytes of the last run of plain literals
         self._has_root = False
-        self._is_plain = False  # only the root has declared namespaces
+        # Of the root, if no other element has declared any.
+        self._namespaces: Namespaces | None = None
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
         """Return the text with literals as text.
@@ -98,7 +91,7 @@ class LiteralScreen:
                     self._alike[tag[0]] = typed, b"</%s>" % tag["name"]
                     yield typed
                     yield _escaped(plain[0])
-                    at = tag.end() + len(plain[0])
+                    at = plain[1]
                     yield from self._plain_run(text, at)
                     at += self._n_run
                     continue
@@ -139,8 +132,8 @@ class LiteralScreen:
             if known is None or start < 0 or b"xmlns" in before or b"<!" in before:
                 return
             stop = text.find(known[1], end, end + _MAX_PLAIN_BYTES)
-            content = text[end:stop]
-            if stop < 0 or not _is_plain(content):
+            content = self._canonical(text[end:stop])
+            if stop < 0 or content is None:
                 return
             self._unseen += before, tag
             self._n_unseen += end - at
@@ -155,12 +148,14 @@ class LiteralScreen:
             self._has_root = True
             root = ROOT.search(text, 0, HEAD_BYTES)
             tag = root[0] if root else b""
-            self._is_plain = _ROOT_NAMESPACE in tag and b"xmlns=" not in tag
+            self._namespaces = _namespaces_of(tag)
             text = text.replace(tag, b"", 1)
-        self._is_plain &= b"xmlns" not in text
+        if b"xmlns" in text:
+            self._namespaces = None
         if b"<!" in text:  # comments may have tags of literals
             is_closed = text.rfind(b"<!--") < text.rfind(b"-->")
-            self._is_plain &= is_closed and text.count(b"<!") == text.count(b"<!--")
+            if not is_closed or text.count(b"<!") != text.count(b"<!--"):
+                self._namespaces = None
         self._n_unseen += len(text)
         if self._n_unseen > _MAX_UNSEEN_BYTES:
             self._see()
@@ -170,20 +165,25 @@ class LiteralScreen:
         self._unseen.clear()
         self._n_unseen = 0
 
-    def _plain_content(self, text: bytes, tag: re.Match[bytes]) -> tuple[bytes] | None:
-        """Return the content of a literal that is canonical already, else None."""
+    def _plain_content(
+        self, text: bytes, tag: re.Match[bytes]
+    ) -> tuple[bytes, int] | None:
+        """Return the canonical content of a plain literal and its end, else None."""
         name, start = tag["name"], tag[0]
         if (
-            not self._is_plain
-            or b":" not in name
+            self._namespaces is None
             or b" rdf:" + LITERAL not in start
             or b"xmlns" in start
             or start.endswith(b"/>")
         ):
             return None
         end = text.find(b"</%s>" % name, tag.end(), tag.end() + _MAX_PLAIN_BYTES)
-        content = text[tag.end() : end]
-        return (content,) if end >= 0 and _is_plain(content) else None
+        content = self._canonical(text[tag.end() : end]) if end >= 0 else None
+        return None if content is None else (content, end)
+
+    def _canonical(self, content: bytes) -> bytes | None:
+        known = self._namespaces
+        return None if known is None else canonical_content(content, known)
 
     def _open(self, tag: re.Match[bytes]) -> bytes:
         """Parse a start tag, and return the one of a typed literal in its place."""
@@ -230,31 +230,15 @@ def _escaped(text: bytes) -> bytes:
     )
 
 
-def _is_plain(content: bytes) -> bool:
-    if not _PLAIN.fullmatch(content):
-        return False
-    tags = b"".join(_TAGS.findall(content))
-    return not tags or _is_canonical(tags)
-
-
-@lru_cache(maxsize=1024)
-def _is_canonical(tags: bytes) -> bool:
-    """Return whether tags without prefixes are balanced and canonical."""
-    open_tags: list[tuple[bytes, bytes]] = []
-    for tag in _TAGS.findall(tags):
-        namespace = open_tags[-1][1] if open_tags else b""
-        if tag.startswith(b"</"):
-            if not open_tags or open_tags.pop()[0] != tag[2:-1]:
-                return False
-            continue
-        found = _CANONICAL_TAG.fullmatch(tag)
-        if found is None or found["namespace"] == namespace:
-            return False
-        names = _NAMES.findall(found["attributes"])
-        if names != sorted(set(names)):
-            return False
-        open_tags.append((found["name"], found["namespace"] or namespace))
-    return not open_tags
+def _namespaces_of(tag: bytes) -> Namespaces | None:
+    """Return the namespaces that a root declares; None if not all are known."""
+    found = _DECLARED.findall(tag)
+    is_known = len(found) == tag.count(b"xmlns") and _ROOT_NAMESPACE in tag
+    return (
+        tuple((name.decode(), (one or two).decode()) for name, one, two in found)
+        if is_known
+        else None
+    )
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,72 @@
+"""XML literals in canonical form, as lxml writes them."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.terms import literal
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+NAMES = f'xmlns:rdf="{RDF}" xmlns:e="http://e.example/" xmlns:o="http://o.example/"'
+CONTENTS = [
+    "text &amp; more",
+    '<p z="1" a="2"/>',
+    '<p z="3" a="4"/>',  # of the same form
+    "<p a='say \"x\"' b='&lt;'>t</p>",
+    '<p a=\'b c="d"\' c="e">t</p>',
+    '<e:p o:b="1" e:a="2" a="3"><e:q/><o:q/></e:p>',
+    '<p xmlns="http://x.example/"><q xmlns=""/><q/></p>',
+    '<e:p xmlns:e="http://new.example/"><e:q/></e:p><e:p/>',
+    '<p xml:lang="en" xmlns:n="http://unused.example/">t</p>',
+    '<p a="%d %s \\1"><br/>\nü</p>',
+    "<p a='1'\nb='2'>t<!-- c --></p>",
+]
+
+
+def values(contents: list[str], names: str = NAMES) -> tuple[list[bytes], set[Reason]]:
+    """Return the literals of a document, and the reasons of its faults."""
+    nodes = "".join(
+        f'<rdf:Description rdf:about="urn:x:{n}">'
+        f'<e:p rdf:parseType="Literal">{content}</e:p></rdf:Description>\n'
+        for n, content in enumerate(contents)
+    )
+    text = f"<rdf:RDF {names}>{nodes}</rdf:RDF>".encode()
+    url = "http://h.example/doc"
+    parser = parse(text, url=url, graph=None, media_type="application/rdf+xml")
+    lines = b"".join(parser).splitlines()
+    objects = [line.split(b" ", 2)[2].rpartition(b"^^")[0] for line in lines]
+    return objects, {fault.reason for fault in parser.faults}
+
+
+def canonical(content: str) -> bytes:
+    """Return the canonical form by lxml, as a literal."""
+    root = etree.fromstring(f"<none {NAMES}>{content}</none>")
+    text = etree.tostring(root, method="c14n", exclusive=True, with_comments=True)
+    return literal(text.decode()[len("<none>") : -len("</none>")]).encode()
+
+
+def test_literals_are_canonical() -> None:
+    """If literals have any tags, then they are in exclusive canonical XML."""
+    found, faults = values(CONTENTS)
+    assert found == [canonical(content) for content in CONTENTS]
+    assert not faults
+
+
+def test_a_default_namespace_of_the_root() -> None:
+    """If the root has a default namespace, then literals declare it if they use it."""
+    found, _ = values(["<p/><e:p/>"], f'xmlns="http://d.example/" {NAMES}')
+    want = '<p xmlns="http://d.example/"></p><e:p xmlns:e="http://e.example/"></e:p>'
+    assert found == [literal(want).encode()]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["<p></q>", '<p a="1" a="2"/>', "<x:p/>", "</p>", "<p"],
+)
+def test_tags_that_are_not_well_formed(content: str) -> None:
+    """If tags are not well-formed, then this is a fault."""
+    _, faults = values(["<p/>", content])
+    assert faults
