@@ -27,6 +27,8 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
         _hash_otherwise(task, out)
     elif task.step in _OF_ROWS:
         return _adapted_rows(task, out)
+    elif task.step == "offset" and _is_unsortable(task, lessons):
+        _without_order(task, out)
     if len(out.tasks) != 1:  # several are left to the response
         return task
     other = out.tasks[0]
@@ -53,7 +55,7 @@ def _adapted_rows(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     elif task.step == "page" and task.order and lessons.n_refused >= ENOUGH:
         cut(task, "", out)
     elif _is_unsortable(task, lessons):
-        plan_part(replace(task, is_unsorted=True), out, may_be_whole=False)
+        _without_order(task, out)
     return out.tasks[0] if len(out.tasks) == 1 else task
 
 
@@ -69,9 +71,22 @@ def _hash_otherwise(task: SparqlTask, out: SparqlOutcome) -> None:
 
 
 def _is_unsortable(task: SparqlTask, lessons: EndpointLessons) -> bool:
-    if task.step != "page" or task.order != "s" or lessons.can_sort:
+    if lessons.can_sort or task.variant or not _is_fresh(task):
         return False
-    return can_hash(task) and not task.part.subject
+    if task.step == "offset":
+        return True
+    is_page = task.step == "page" and task.order == "s" and not task.part.subject
+    is_blank = task.step == "split" and task.part.rows == "blank"
+    is_blank = is_blank and task.naming == "stable"
+    return (is_page or is_blank) and can_hash(task)
+
+
+def _without_order(task: SparqlTask, out: SparqlOutcome) -> None:
+    """Add the tasks that read a partition in parts by hashes, or in any order."""
+    if can_hash(task):
+        plan_part(replace(task, is_unsorted=True), out, may_be_whole=False)
+    else:
+        out.follow(task, variant=1)
 
 
 def _is_fresh(task: SparqlTask) -> bool:

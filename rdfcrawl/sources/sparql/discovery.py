@@ -13,9 +13,9 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.lessons import FILL
+from rdfcrawl.sources.sparql.page_ends import PageEnd
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
-    PageEnd,
     iter_logged,
     looks_cut,
     plan_part,

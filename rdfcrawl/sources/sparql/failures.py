@@ -20,6 +20,7 @@ from rdfcrawl.sources.sparql.parts import (
     unbounded,
     without_groups,
 )
+from rdfcrawl.sources.sparql.queries import COLUMNS_FROM
 from rdfcrawl.sources.sparql.sizes import is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
@@ -138,6 +139,10 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) ->
 
 def _after_hashes(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     rest = uncut(task)
+    if task.variant > COLUMNS_FROM:
+        out.lacks_sums = True
+        cut_by_hash(rest, out, may_have_columns=False)
+        return
     part, is_refused = rest.part, failure is SparqlFailure.REFUSED
     if part.hashing == "md5" and not (part.hash_low or part.hash_high):
         cut_by_hash(replace(rest, part=replace(part, hashing="chars")), out)

@@ -29,6 +29,7 @@ class EndpointLessons:
     n_least: int = 0  # those of them with a LIMIT that cannot be the cause
     hashing: Literal["md5", "chars", ""] = "md5"  # the best that is not refused
     has_counts: bool = True  # COUNT is not refused, and not wrong
+    has_sums: bool = True  # tables with several columns of counts have not failed
     has_values: bool = True  # the clause VALUES is not refused
     sorts_groups: bool = True  # no page in the order "so" failed at its beginning
     n_graphs: int = 0  # of unknown sizes that fit into one result; 0: unknown
@@ -37,7 +38,8 @@ class EndpointLessons:
     @property
     def can_sort(self) -> bool:
         """Whether partitions can be sorted, as far as known."""
-        return self.n_least < ENOUGH
+        is_listed_unsorted = self.listing in (1, 3)  # as the list in order had failed
+        return self.n_least + is_listed_unsorted < ENOUGH
 
     def is_proven(self, task: SparqlTask) -> bool:
         """Return whether a request is no larger than others that succeeded."""

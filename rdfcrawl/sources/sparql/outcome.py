@@ -46,6 +46,7 @@ class SparqlOutcome:
         is_broken: it ended early.
         n_graphs: number of graphs in the response to a step `whole` of several.
         has_miscounted: the endpoint's counts are wrong.
+        lacks_sums: the endpoint does not count in several columns.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class SparqlOutcome:
         lessons: EndpointLessons | None = None,
     ) -> None:
         self.settings, self.is_broken = settings, False
-        self.has_miscounted = False
+        self.has_miscounted = self.lacks_sums = False
         self.n_rows = self.n_graphs = 0
         self.lessons = lessons or EndpointLessons()
         self.log = FaultLog()
@@ -114,6 +115,8 @@ def learned(
     """Return the lessons after a response."""
     if out.has_miscounted:
         lessons = replace(lessons, has_counts=False)
+    if out.lacks_sums:
+        return replace(lessons, has_sums=False)
     is_read = not (out.retries or out.is_broken)
     if not is_read or task.step not in _TEACHING:
         return lessons

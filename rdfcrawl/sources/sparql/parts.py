@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE
 from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
-from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.hashes import (
     after_hashes,
@@ -19,6 +17,8 @@ from rdfcrawl.sources.sparql.hashes import (
     cut_by_hash,
     uncut,
 )
+from rdfcrawl.sources.sparql.page_ends import PageEnd, comes_before
+from rdfcrawl.sources.sparql.queries import COLUMNS_FROM, sum_names
 from rdfcrawl.sources.sparql.sizes import grown, is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def plan_part(
         ground = replace(part, rows="ground")
         out.follow(task, step="count", part=ground, want=UNKNOWN)
     elif part.rows == "blank" and task.naming == "stable":
+        if not out.lessons.can_sort and can_hash(task):
+            cut_by_hash(task, out)
+            return
         step = "split" if can_split(part) and want > task.limit else "offset"
         out.follow(task, step=step)
     else:
@@ -105,10 +108,10 @@ def read_blank_nodes(task: SparqlTask, out: SparqlOutcome) -> None:
     out.follow(task, step="count", part=ground, want=UNKNOWN)
 
 
-def read_count(rows: Iterable[Row]) -> int:
+def read_count(rows: Iterable[Row], name: str = "n") -> int:
     """Return the number in the only row of a table; `UNKNOWN` if there is none."""
     for row in rows:
-        cell = row.get("n")
+        cell = row.get(name)
         if cell is not None and cell.text.isascii() and cell.text.isdigit():
             return int(cell.text)
         # Some stores count in decimals.
@@ -171,12 +174,21 @@ def _end_split(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
 
 def after_hash_table(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Read the parts that hashes make; split one that they cannot cut."""
-    some = iter_logged(rows, out)
-    counts = [(row["k"].text, read_count([row])) for row in some if "k" in row]
-    if any(n_rows <= 0 for _, n_rows in counts):  # no group is empty
-        out.has_miscounted = True
-        cut(replace(uncut(task), can_hash=False), "", out)
-        return
+    names, has_sums = sum_names(task), task.variant > COLUMNS_FROM
+    counts: list[tuple[str, list[int]]] = []
+    for row in iter_logged(rows, out):
+        if "k" not in row:
+            continue
+        n_rows, numbers = read_count([row]), [read_count([row], x) for x in names]
+        if has_sums and sum(numbers) != n_rows:
+            out.lacks_sums = True
+            cut_by_hash(uncut(task), out, may_have_columns=False)
+            return
+        if n_rows <= 0:  # no group is empty
+            out.has_miscounted = True
+            cut(replace(uncut(task), can_hash=False), "", out)
+            return
+        counts.append((row["k"].text, numbers))
     for rest in after_hashes(task, counts, out):
         cut(replace(rest, can_hash=False), "", out)
 
@@ -275,51 +287,6 @@ def _rest(task: SparqlTask, after: str) -> SparqlTask:
     return replace(fresh, fails=0, variant=0, seen=())
 
 
-class PageEnd:
-    """Keys and counts of the rows of a page, collected during reading."""
-
-    def __init__(self, *, has_names: bool = False) -> None:
-        self._has_names = has_names  # labels are those of the endpoint
-        self.n_rows = self.n_last = 0
-        self.key = self.before_last = self.first = ""
-        self.graphs = set[str]()  # of a response with several
-        self.is_sorted = True
-        self._first_line = self._last_line = ""
-
-    def add(self, key: str, line: str, graph: str = "") -> None:
-        """Count a row: its key, its statement and its graph, if it has a column."""
-        if graph:
-            self.graphs.add(graph)
-        self._first_line = self._first_line or line
-        self._last_line = line
-        if self.n_rows and key == self.key:
-            self.n_last += 1
-        else:
-            if self.n_rows:
-                self.is_sorted &= _comes_before(self.key, key)
-                self.before_last = self.key
-            else:
-                self.first = key
-            self.key, self.n_last = key, 1
-        self.n_rows += 1
-
-    @property
-    def mark(self) -> str:
-        """Fingerprint, to recognize a repeated page."""
-        seen = (self._first_line + self._last_line).encode()
-        if not self._has_names:
-            seen = without_labels(seen)
-        return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
-
-
-def _comes_before(first: str, second: str) -> bool:
-    if first < second:
-        return True
-    # Java sorts by UTF-16 units.
-    utf16 = ("utf-16-be", "surrogatepass")
-    return first.encode(*utf16) < second.encode(*utf16)
-
-
 def after_page(
     task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
@@ -340,7 +307,7 @@ def after_page(
     following = replace(following, most=max(task.most, end.n_rows), fails=0, got=total)
     if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
         plan_part(replace(following, got=0), out, may_be_whole=False)
-    elif not end.is_sorted or not _comes_before(task.after, end.first):
+    elif not end.is_sorted or not comes_before(task.after, end.first):
         _sort_by_hash(task, out)
     else:
         _go_on(task, following, end, out, is_broken=is_broken)
@@ -488,17 +455,24 @@ def after_failed_page(
 def after_offset(
     task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
-    """Add the tasks after a page by OFFSET; `after` is the mark of the last page."""
+    """Add the tasks after a page by OFFSET; `after` is the mark of the last page.
+
+    Without an order, each page begins with the last row of the one before: as long as
+    it does, rows have the same places in all responses. `seen` has this row.
+    """
     n_rows, mark = end.n_rows, end.mark
-    total = task.got + n_rows
+    is_joined = bool(task.seen and task.seen[0])
+    n_new = max(0, n_rows - is_joined)
+    total = task.got + n_new
     if n_rows and mark == task.after:
         out.log.note(Reason.PAGING_LOOP, f"rows after {task.offset}")
         out.check(task, is_sure=False)
         return
     is_first = not task.offset
-    # Pages of rows without an order may overlap.
-    is_sure = task.variant == 0 or (is_first and total == task.want)
-    if not is_broken and (total == task.want or not n_rows):
+    has_order = is_first or (is_joined and task.seen[0] == end.first_row)
+    is_end = total == task.want or (task.want == UNKNOWN and is_joined)
+    is_sure = task.variant == 0 or (has_order and is_end)
+    if not is_broken and (total == task.want or not n_new):
         out.check(task, total, is_sure=is_sure or (is_first and not n_rows))
         return
     limit = task.limit
@@ -510,5 +484,8 @@ def after_offset(
     if fails > out.settings.max_fails:
         out.check(task, total, is_sure=False)
         return
-    task = replace(task, after=mark, limit=limit, fails=fails)
-    out.follow(task, offset=task.offset + n_rows, got=total)
+    task = replace(task, after=mark, limit=limit, fails=fails, got=total)
+    may_join = task.variant == 1 and has_order and n_rows > 1
+    last = end.last_row if may_join else ""
+    offset = task.offset + n_rows - bool(last)
+    out.follow(task, offset=offset, seen=(last,) if task.variant == 1 else ())

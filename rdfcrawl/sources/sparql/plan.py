@@ -36,6 +36,7 @@ from rdfcrawl.sources.sparql.exchange import (
 from rdfcrawl.sources.sparql.failures import after_failure
 from rdfcrawl.sources.sparql.lessons import EndpointLessons
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
+from rdfcrawl.sources.sparql.page_ends import PageEnd
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
 from rdfcrawl.sources.sparql.results import iter_rows, table_kind
 from rdfcrawl.sources.sparql.services import read_description
@@ -130,7 +131,7 @@ class ResponseReader:
         harvest, task = self._harvest, self._task
         graphs = GraphTerms(harvest.endpoint, harvest.settings, self._log)
         writer = RowWriter(harvest.endpoint, task, graphs)
-        end, last = parts.PageEnd(has_names=writer.has_names), ""
+        end, last = PageEnd(has_names=writer.has_names), ""
         is_broken = False
         # Labels of one response: if it is incomplete, their nodes are read again.
         is_held = task.naming == "local" and task.step == "whole"
@@ -168,7 +169,7 @@ class ResponseReader:
         if self.outcome.checks:
             yield from held
 
-    def _finish(self, end: parts.PageEnd, last: str, *, is_broken: bool) -> None:
+    def _finish(self, end: PageEnd, last: str, *, is_broken: bool) -> None:
         task, out, n_rows = self._task, self.outcome, end.n_rows
         out.n_rows, out.n_graphs = n_rows, len(end.graphs)
         out.is_broken = is_broken

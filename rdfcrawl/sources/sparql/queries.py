@@ -100,24 +100,49 @@ def split(task: SparqlTask) -> str:
     return f"SELECT DISTINCT ?{name} WHERE {{ {pattern} }} {end}"
 
 
+COLUMNS_FROM: Final = 4  # variants with columns
+
+
 def hashes(task: SparqlTask) -> str:
     """Query the counts of the rows whose hashes begin alike.
 
     `task.offset` is the number of hexadecimal digits, `task.variant` that of further
-    bits, by which the next digit is rounded down.
+    bits, by which the next digit is rounded down. Above `COLUMNS_FROM`, there are
+    columns for these bits.
     """
     part, n_digits = task.part, task.offset
-    key = f"SUBSTR({_HASH}, 1, {n_digits})"
-    if task.variant:
-        last = f"SUBSTR({_HASH}, {n_digits + 1}, 1)"
+    key = f"SUBSTR({_HASH}, 1, {n_digits})" if n_digits else '""'
+    last, columns = f"SUBSTR({_HASH}, {n_digits + 1}, 1)", "(COUNT(*) AS ?n)"
+    if task.variant > COLUMNS_FROM:
+        columns += "".join(_iter_sums(task.variant - COLUMNS_FROM))
+    elif task.variant:
         rounded = '"0"'
         for digit in "0123456789abcdef"[:: 16 >> task.variant][1:]:
             rounded = f'IF({last} < "{digit}", {rounded}, "{digit}")'
         key = f"CONCAT({key}, {rounded})"
     # The hash is bound here, also without bounds.
     bounded = part if part.hash_low else replace(part, hash_low="0")
-    pattern = _pattern(bounded, task.naming, binding=f"BIND({key} AS ?k)")
-    return f"SELECT ?k (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?k"
+    binding = f"BIND({key} AS ?k)"
+    if task.variant > COLUMNS_FROM:
+        binding += f" BIND({last} AS ?d)"
+    pattern = _pattern(bounded, task.naming, binding=binding)
+    return f"SELECT ?k {columns} WHERE {{ {pattern} }} GROUP BY ?k"
+
+
+def sum_names(task: SparqlTask) -> list[str]:
+    """Return the columns of a table of hashes that have its counts."""
+    if task.variant <= COLUMNS_FROM:
+        return ["n"]
+    return [f"n{place}" for place in range(1 << (task.variant - COLUMNS_FROM))]
+
+
+def _iter_sums(n_bits: int) -> Iterator[str]:
+    """Yield columns that count the digits ?d by their first bits."""
+    for place, start in enumerate(range(0, 16, 16 >> n_bits)):
+        end = start + (16 >> n_bits)
+        bounds = [f'?d >= "{start:x}"'] if start else []
+        bounds += [f'?d < "{end:x}"'] if end < 16 else []
+        yield f" (SUM(IF({' && '.join(bounds)}, 1, 0)) AS ?n{place})"
 
 
 def page(task: SparqlTask) -> str:

@@ -22,7 +22,7 @@ _E, _G = "http://e.org", "<http://e.org/g>"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _WORDS: tuple[tuple[str, ...], ...] = (
     *((), (), ("CONCAT",), ("MD5",)),
-    *(("GROUP BY",), ("COUNT",), ("VALUES",)),
+    *(("GROUP BY",), ("COUNT",), ("VALUES",), ("SUM",)),
 )
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.source_tasks import PageSize, SparqlTask
+from rdfcrawl.sources.sparql.exchange import (
+    SparqlFailure,
+    SparqlRequest,
+    SparqlResponse,
+)
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.sizes import grown, shrunk
-from tests.support.sparql_driver import harvest_all
+from tests.support.sparql_driver import Harvested, harvest_all, query_of
 from tests.support.sparql_planner import (
     CostlyEndpoint,
     EndpointLimits,
@@ -15,6 +26,9 @@ from tests.support.sparql_planner import (
     ideal_requests,
 )
 from tests.support.sparql_stores import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RESOURCES = described(600)
 HUB = described(400, n_hub=800)
@@ -115,6 +129,22 @@ CASES = {
         RESOURCES,
         EndpointLimits(cap=20, sorted=1),
     ),
+    "nothing sorted, blank nodes": (
+        described(80, n_blank=40),  # of one class
+        EndpointLimits(cap=20, sorted=1),
+    ),
+    "nothing sorted, many blank nodes": (
+        described(200, n_blank=200),
+        EndpointLimits(cap=50, sorted=1),
+    ),
+    "nothing sorted, sums refused": (
+        FEW_RESOURCES,
+        EndpointLimits(cap=50, sorted=1, without=("SUM",)),
+    ),
+    "nothing sorted, sums too slow": (
+        FEW_RESOURCES,
+        EndpointLimits(cap=50, sorted=1, breaks=("SUM",)),
+    ),
     "nothing sorted, every 5th": (
         RESOURCES,
         EndpointLimits(cap=50, every=5, sorted=1),
@@ -143,20 +173,57 @@ def test_scans_that_time_out_leave_offsets() -> None:
     assert endpoint.n_queries <= 1.5 * ideal_requests(RESOURCES, limits)
 
 
-def test_many_rows_with_one_hash_are_read() -> None:
-    """If more rows have one hash than fit into a response, then all of them are read.
+def harvest_answers(
+    lines: tuple[str, ...], word: str, change: Callable[[list[Any]], list[Any]]
+) -> Harvested:
+    """Harvest an endpoint that cannot sort, and changes rows if a query has a word."""
+    endpoint = CostlyEndpoint(lines, EndpointLimits(cap=20, sorted=1))
 
-    Without an order, nothing shows that they are all.
+    def ask(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
+        response = endpoint(request)
+        if isinstance(response, SparqlFailure) or response.status != 200:
+            return response
+        if word not in query_of(request):
+            return response
+        table = json.loads(response.body.data or b"")
+        table["results"]["bindings"] = change(table["results"]["bindings"])
+        return replace(response, body=ByteSource(json.dumps(table).encode()))
+
+    return harvest_all(EndpointPlan("http://e.org/sparql"), ask, max_requests=500)
+
+
+def test_sums_that_are_wrong_are_left_out() -> None:
+    """If the sums of a table are not its count, then tables without them are read."""
+
+    def without_last(rows: list[Any]) -> list[Any]:
+        return [{x: y for x, y in row.items() if x != "n3"} for row in rows]
+
+    found = harvest_answers(FEW_RESOURCES, "SUM", without_last)
+    assert canonical(found.document) == canonical("".join(FEW_RESOURCES).encode())
+    assert found.is_complete, found.faults
+    assert sum("SUM" in query for query in found.queries) == 1
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_rows_with_one_hash_are_sure_if_they_keep_their_places(
+    *, is_shuffled: bool
+) -> None:
+    """If more rows have one hash than fit into a response, then their places count.
+
+    An endpoint that cannot sort may still give its rows in one order. If it does not,
+    then nothing shows that they are all, and the fault says so.
     """
-    limits = EndpointLimits(cap=20, sorted=1)
     lines = described(80, n_blank=40)  # of one class
-    endpoint = CostlyEndpoint(lines, limits)
-    found = harvest_all(EndpointPlan("http://e.org/sparql"), endpoint, max_requests=500)
+    n_pages = count()
+
+    def rotated(rows: list[Any]) -> list[Any]:
+        n = next(n_pages) if is_shuffled else 0
+        return rows[n:] + rows[:n]
+
+    found = harvest_answers(lines, "LIMIT 20 OFFSET", rotated)
     assert canonical(found.document) == canonical("".join(lines).encode())
-    assert [x.detail for x in found.faults] == [
-        "40 of 40 rows of offset: <http://e.org/g>"
-    ]
-    assert endpoint.n_queries <= 2.1 * ideal_requests(lines, limits)
+    told = ["40 of 40 rows of offset: <http://e.org/g>"] if is_shuffled else []
+    assert [x.detail for x in found.faults] == told
 
 
 def test_sizes_recover() -> None:
