@@ -34,11 +34,16 @@ class FaultTrials:
         loopback: serves the sites.
         folder: for the crawls.
         run: `first`, `later` or `killed`: the one with faults.
+
+    Attributes:
+        n_cells: pairs of a fault and a request that were tried.
+        n_held: kills at these requests.
     """
 
     def __init__(self, loopback: Loopback, folder: Path, run: str) -> None:
         self._loopback, self._folder, self._run = loopback, folder, run
         self._n_chains = 0
+        self.n_cells = self.n_held = 0
 
     def try_all(
         self, kinds: Sequence[SourceKind], faults: Sequence[str], at: Sequence[int]
@@ -60,6 +65,8 @@ class FaultTrials:
             if self._run != "first":
                 chain.run_with()
             chain.run_with([cell for _, cell in some], has_kills=self._run == "killed")
+            self.n_cells += len(some)
+            self.n_held += sum(chain.n_held)
             yield from chain.bad
 
     def _count(self, kinds: Sequence[SourceKind]) -> tuple[list[int], list[str]]:
@@ -95,7 +102,7 @@ def main() -> int:
             for each in trials.try_all(kinds, given.fault or [*FAULTS], given.at or []):
                 print(each, flush=True)
                 n_bad += 1
-    print(f"{n_bad} wrong")
+    print(f"{trials.n_cells} tried, {trials.n_held} kills, {n_bad} wrong")
     return min(n_bad, 1)
 
 

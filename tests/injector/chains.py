@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import lt
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.injector.judging import not_equal, stored, untrue, worse
@@ -42,7 +44,11 @@ _REFRESH: Final[dict[str, Any]] = {
 _FAILURES: Final[dict[str, Any]] = {"REFRESH_RETRY_SECS": 0}
 _OF_LINKS: Final = {"slice": "1", "follow": "abox"}
 _LONGEST_SECS: Final = 300.0
-_KILLED_AT: Final = (0.0, 0.05, 0.2)  # of the faults, in each start of the command
+# Seconds after the responses with faults, in each start of the command.
+_KILLED_AT: Final = (None, 0.0, 0.15)
+_START_SECS: Final = 60.0
+_QUIET_SECS: Final = 2.0  # shorter than the crawls wait for a response
+_LOOK_SECS: Final = 0.02
 
 Cell = tuple[str, int]  # a fault, and the request of a run that gets it
 
@@ -55,12 +61,14 @@ class CrawlChain:
 
     Attributes:
         bad: documents that were not as they should be, in any run.
+        n_held: sites that were at the request of their fault at each kill.
     """
 
     commands: Commands
     sites: Sequence[InjectedSite]
     folder: Path
     bad: list[str] = field(default_factory=list)
+    n_held: list[int] = field(default_factory=list)
     _n: int = 0
     _by_refresh: bool = False
 
@@ -84,8 +92,8 @@ class CrawlChain:
             for site, (fault, nth) in zip(self.sites, cells, strict=True):
                 site.begin(version=self._n, fault=fault, nth=nth)
                 self._refresh()
-            for share in _KILLED_AT if has_kills else ():
-                self._kill(int(share * len(self.sites)))
+            for secs in _KILLED_AT if has_kills else ():
+                self._kill(secs)
             name = f"run {self._n} {'killed, ' * has_kills}with"
             self._judge(untrue if self._n == 1 else worse, name)
             self.bad += [
@@ -135,22 +143,36 @@ class CrawlChain:
             result = running.wait()
             assert result.code == 0, result.stderr[-3000:]
 
-    def _kill(self, n_faults: int) -> None:
-        """Run the command until there were so many faults, and kill it."""
-        running = self._start()
-        left = iter(range(n_faults))
+    def _kill(self, secs: float | None) -> None:
+        """Run the command until each site has had the request of its fault; kill it.
 
-        def on_fault() -> None:
-            if next(left, None) is None:  # in the thread of the servers
-                with suppress(ProcessLookupError):
-                    os.kill(running.process.pid, signal.SIGKILL)
+        Args:
+            secs: after the responses; None if it is killed before them.
+        """
+        running, is_open = self._start(), threading.Event()
+        for site in self.sites:
+            site.may_respond = is_open.is_set
+        self._wait_for_faults(running)
+        if secs is not None:
+            is_open.set()
+            time.sleep(secs)
+        with suppress(ProcessLookupError):
+            os.kill(running.process.pid, signal.SIGKILL)
+        running.wait()
+        is_open.set()
 
-        for site in self.sites:
-            site.on_fault = on_fault
-        code = running.wait().code
-        for site in self.sites:
-            site.on_fault = int
-        assert code == -signal.SIGKILL
+    def _wait_for_faults(self, running: RunningCrawl) -> None:
+        """Wait until each site holds a response, or no more of them do."""
+        before = [site.n_faults for site in self.sites]
+        n_held, last = 0, time.monotonic() + _START_SECS
+        while n_held < len(self.sites) and time.monotonic() < last:
+            time.sleep(_LOOK_SECS)
+            n_now = sum(map(lt, before, [site.n_faults for site in self.sites]))
+            if n_now > n_held:
+                n_held, last = n_now, time.monotonic() + _QUIET_SECS
+            if running.process.poll() is not None:
+                break
+        self.n_held.append(n_held)
 
 
 def start_sites(

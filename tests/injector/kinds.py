@@ -18,7 +18,7 @@ from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.semantic import DatasetWay, SemanticOptions
 from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
-from tests.injector import files
+from tests.injector import files, repositories
 from tests.injector.judging import grouped, quads_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SourceKind:
 
     Attributes:
         name: for messages.
-        options: of its node in the data web, or what files it has.
+        options: of its node in the data web, or what files it has, or its node.
         n_requests: that differ, in each later run at least.
         argument: of the spider, for the sites; with `seed`, a target.
         changes: arguments of `change` of a node of the data web.
@@ -45,7 +45,11 @@ class SourceKind:
     """
 
     name: str
-    options: SiteOptions[Any] | Callable[[str, int], files.SiteFiles]
+    options: (
+        SiteOptions[Any]
+        | Callable[[str, int], files.SiteFiles]
+        | type[repositories.RepositoryNode]
+    )
     n_requests: int
     argument: str = "sites"
     seed: str = "/"
@@ -66,9 +70,13 @@ class SourceKind:
 
     def make(self, plan: NodePlan, version: int) -> WebNode:
         """Return the node in a version."""
+        node: WebNode
+        if isinstance(self.options, type):
+            node = self.options(plan, version)
+            return node
         if callable(self.options):
             return files.FileNode(plan, self.options(plan.origin, version), version)
-        node: WebNode = self.options.build(plan)
+        node = self.options.build(plan)
         for _ in range(1, version):
             cast("ChangingSite", node).change(**self.changes)
         return node
@@ -136,6 +144,12 @@ KINDS: Final = (
     SourceKind("endpoint", EndpointOptions(n_triples=60), 10, "endpoints", "/sparql"),
     SourceKind("dump", _sync(has_lists=False), 4, **_SYNC),
     SourceKind("changes", _sync(has_dumps=False), 4, **_SYNC),
+    SourceKind("repository", repositories.RepositoryNode, 6, "repositories", "/oai"),
+    SourceKind(
+        *("full repository", repositories.FullRepositoryNode, 6),
+        *("repositories", "/oai"),
+        is_variant=True,
+    ),
     SourceKind(
         "indexes",
         _sync(has_dumps=False, list_size=4, found_by=("html",)),

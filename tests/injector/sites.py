@@ -13,7 +13,7 @@ from rdfcrawl.dataweb.nodes.base import NodePlan
 from tests.conftest import RawServers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from rdfcrawl.dataweb.nodes.base import WebNode
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.injector.kinds import SourceKind
     from tests.support.crawl_webs import Loopback
 
+_LOOK_SECS: Final = 0.02
 _STALL_SECS: Final = 30.0  # longer than the crawls wait
 _PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
 _CONDITIONS: Final = ("if-none-match", "if-modified-since", "range", "if-range")
@@ -87,7 +88,7 @@ class InjectedSite:
         seen: these requests, in their order.
         n_faults: responses with the fault in this run.
         told: of the fault of the last run, if this one has none.
-        on_fault: called at each of these responses.
+        may_respond: whether a response with the fault is sent, or still held.
     """
 
     kind: SourceKind
@@ -99,7 +100,7 @@ class InjectedSite:
     seen: dict[str, int] = field(default_factory=dict)
     n_faults: int = 0
     told: str = ""
-    on_fault: Callable[[], object] = lambda: None
+    may_respond: Callable[[], bool] = lambda: True
     server: RawServer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +129,7 @@ class InjectedSite:
     def _truth(self, version: int) -> Truth:
         return self.kind.truth_of(self.node(version)) if version else {}
 
-    def _reply(self, request: RawRequest) -> bytes | Sequence[Step]:
+    def _reply(self, request: RawRequest) -> bytes | Iterable[Step]:
         if request.target == "/login":
             return RawServers.response(_PAGE, "text/html")
         key = request.target + md5(request.body).hexdigest()
@@ -137,11 +138,16 @@ class InjectedSite:
             response = self._respond(request, self.version, {})
             return response.head + response.body
         self.n_faults += 1
-        self.on_fault()
         without = dict.fromkeys(_CONDITIONS, "")
         right = self._respond(request, self.version, without)
         before = self._respond(request, max(1, self.version - 1), without)
-        return FAULTS[self.fault](right, before)
+        steps = FAULTS[self.fault](right, before)
+        return self._held([steps] if isinstance(steps, bytes) else steps)
+
+    def _held(self, steps: Sequence[Step]) -> Iterator[Step]:
+        while not self.may_respond():
+            yield _LOOK_SECS
+        yield from steps
 
     def _respond(
         self, request: RawRequest, version: int, changes: Mapping[str, str]
