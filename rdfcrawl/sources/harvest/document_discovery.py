@@ -120,8 +120,9 @@ class DocumentDiscovery:
         task = document.record.task
         if isinstance(task, RevisitedPage | PortalFile):
             return True
-        is_read = isinstance(task, ListedPage | RefreshedPage) and document.status < 300
-        return is_read and self.follow.wants_datasets
+        if not isinstance(task, ListedPage | RefreshedPage | CollectionPage):
+            return False
+        return document.status < 300 and self.follow.wants_datasets
 
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
+from tests.crawl.sources.test_refresh import EAGER, refresh
 from tests.crawl.sources.test_revisits import DatedSite, entry, said
 from tests.support.sitemap_sites import index, urlset
 
@@ -295,15 +296,24 @@ def schema_page(site: DatasetSite, name: str, dump: str) -> str:
     return site.tagged(f"/page/{name}", body.encode())
 
 
-@pytest.mark.parametrize("way", ["links", "sitemap"])
+def feed_of(pages: list[str], date: str) -> bytes:
+    """Return an Atom feed of pages that changed on a day."""
+    rows = "".join(
+        f'<entry><link href="{page}"/><updated>{date}T00:00:00Z</updated></entry>'
+        for page in pages
+    )
+    return f'<feed xmlns="http://www.w3.org/2005/Atom">{rows}</feed>'.encode()
+
+
+@pytest.mark.parametrize("way", ["links", "sitemap", "refresh", "feed", "tree"])
 def test_pages_that_no_longer_describe_a_dataset(
     commands: Commands, loopback: Loopback, way: str
 ) -> None:
     """If a later version of a page describes no data, then their copies are deleted.
 
-    This is so whether the page is a seed, due behind a link, or dated by a sitemap, and
-    whether it keeps terms of the vocabulary. A page that fails, or has equal content,
-    keeps its data.
+    This is so whether the page is a seed, due behind a link or by `scrapy refresh`, in
+    a sitemap, a feed or a collection, and whether it keeps terms of the vocabulary. A
+    page that fails, or has equal content, keeps its data.
     """
     site, folder = DatasetSite(loopback, "127.20.8.16"), commands.folder()
     names = ("terms", "bare", "fails", "equal")
@@ -311,17 +321,32 @@ def test_pages_that_no_longer_describe_a_dataset(
         site.dump(name, "first")
     pages = [schema_page(site, name, site.at(f"/{name}.nt")) for name in names]
 
-    def crawl(date: str) -> dict[str, str]:
+    def crawl(month: int) -> dict[str, str]:
+        date = f"2024-0{month}-01"
         if way == "sitemap":
             site.put("/sitemap.xml", urlset([entry(page, date) for page in pages]))
-            return site.texts(site.crawl(commands, folder=folder))
-        seeds = [pages[0], site.at("/front")]
-        return site.texts(commands.crawl(seeds, folder=folder, REVISIT_SECS=0))
+        elif way == "feed":
+            site.put("/sitemap.xml", feed_of(pages, date))
+        else:
+            if month > 1 and way == "refresh":
+                assert refresh(commands, folder).code == 0
+            seeds = [pages[0], site.at("/front")]
+            settings: dict[str, Any] = {"REVISIT_SECS": 0}
+            if way == "refresh":
+                settings |= EAGER | {"REVISITS": "refresh"}
+            return site.texts(commands.crawl(seeds, folder=folder, **settings))
+        return site.texts(site.crawl(commands, folder=folder))
 
-    links = "".join(f"<> <urn:x:to> <{page}> ." for page in pages[1:])
+    tree = "https://w3id.org/tree#"
+    leads = (
+        f"<{tree}relation> [ <{tree}node> <%s> ]"
+        if way == "tree"
+        else "<urn:x:to> <%s>"
+    )
+    links = "".join(f"<> {leads % page} ." for page in pages[1:])
     site.tagged("/front", links.encode())
-    assert crawl("2024-01-01") == dict.fromkeys(names, "first")
+    assert crawl(1) == dict.fromkeys(names, "first")
     schema_page(site, "terms", "")
     site.tagged("/page/bare", b"<> <urn:x:to> 1 .")
     site.fails("/page/fails", "500 Oops")
-    assert crawl("2024-02-01") == {"fails": "first", "equal": "first"}
+    assert crawl(2) == {"fails": "first", "equal": "first"}
