@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.core.errors import Fault
+    from rdfcrawl.core.source_tasks import SparqlTask
     from rdfcrawl.sources.sparql.exchange import SparqlRequest
     from rdfcrawl.sources.sparql.outcome import PartitionCheck
     from rdfcrawl.sources.sparql.plan import EndpointPlan
@@ -128,9 +129,17 @@ def query_of(request: SparqlRequest) -> str:
 
 
 def harvest_all(
-    plan: EndpointPlan, ask: Ask, *, max_requests: int = 50_000
+    plan: EndpointPlan,
+    ask: Ask,
+    *,
+    max_requests: int = 50_000,
+    is_lost: Callable[[SparqlTask], bool] = lambda _: False,
 ) -> Harvested:
-    """Return all that a plan gives; tasks are taken once each, as by the frontier."""
+    """Return all that a plan gives; tasks are taken once each, as by the frontier.
+
+    A worker that has done a task is lost before it acknowledges it if `is_lost`: the
+    task is done again, later.
+    """
     result = Harvested()
     waiting = deque(plan.seeds())
     seen = set(waiting)
@@ -162,7 +171,7 @@ def harvest_all(
             result.failures[outcome.failure] += 1
         result.checks += outcome.checks
         result.faults += faults
-        if outcome.retries:
+        if outcome.retries or is_lost(record):
             waiting.append(record)
         for each in outcome.tasks:
             if each not in seen:

@@ -9,7 +9,7 @@ from rdfcrawl.sources.sparql import discovery
 from rdfcrawl.sources.sparql.failures import after_count
 from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash, uncut
 from rdfcrawl.sources.sparql.lessons import ENOUGH, EndpointLessons
-from rdfcrawl.sources.sparql.outcome import SparqlOutcome
+from rdfcrawl.sources.sparql.outcome import BEGINNING, SparqlOutcome
 from rdfcrawl.sources.sparql.parts import cut, plan_part
 
 _OF_ROWS = frozenset({"graphs", "whole", "page", "hashes", "split"})
@@ -21,6 +21,9 @@ def adapted(task: SparqlTask, out: SparqlOutcome) -> SparqlTask:
     `out` is empty, and of use only for this.
     """
     lessons = out.lessons
+    if task.step in BEGINNING and lessons.naming is not None:
+        # If the tests of the labels are repeated, their first result holds.
+        task = replace(task, naming=lessons.naming)
     if task.step == "count" and not lessons.has_counts:
         after_count(task, out)
     elif task.step == "hashes" and task.part.hashing != lessons.hashing:

@@ -63,8 +63,7 @@ class BlankNodeComponentReader:
         graph = graphs.graph(task.part.graph)
         if graph.is_foreign and triples:
             graphs.note(task.part.graph, len(triples))
-        for subject, predicate, obj in labelled(triples, graph.term):
-            yield terms.statement(subject, predicate, obj, graph.term)
+        yield from _statements(triples, graph.term)
         if task.variant == 1:
             self._out.check(task, len(triples))
         else:
@@ -113,6 +112,28 @@ class BlankNodeComponentReader:
         # No response was longer: this may be the limit of the endpoint.
         most = min(self._task.limit, self._out.lessons.most or self._task.limit)
         return n_rows >= most or looks_cut(n_rows)
+
+
+def component_lines(
+    rows: Iterable[Row], name: str, graphs: GraphTerms
+) -> Iterator[str]:
+    """Yield the statements of complete components, labelled by their content.
+
+    The rows are of the graph `name`, unless they have a graph. So the labels are those
+    of other responses with the same components, if a request is repeated otherwise.
+    """
+    by_graph = defaultdict[str, list[Triple]](list)
+    for row in rows:
+        if triple := _to_triple(row):
+            own = row["g"].text if "g" in row and row["g"].kind == "iri" else name
+            by_graph[graphs.graph(own).term].append(triple)
+    for graph, triples in by_graph.items():
+        yield from _statements(list(dict.fromkeys(triples)), graph)
+
+
+def _statements(triples: list[Triple], graph: str) -> Iterator[str]:
+    for subject, predicate, obj in labelled(triples, graph):
+        yield terms.statement(subject, predicate, obj, graph)
 
 
 def roots_of(task: SparqlTask, settings: HarvestSettings) -> int:

@@ -64,9 +64,9 @@ class TableForm:
 
 def can_hash(task: SparqlTask) -> bool:
     """Return whether the rows of a part have different hashes."""
-    part = task.part
+    part, free = task.part, free_variables(task.part)
     is_one = part.rows == "blank" and task.naming == "stable"  # no STR
-    return task.can_hash and not (is_one and free_variables(part) == ("s",))
+    return task.can_hash and bool(free) and not (is_one and free == ("s",))
 
 
 def cut_by_hash(

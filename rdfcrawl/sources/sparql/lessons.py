@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from rdfcrawl.core.source_tasks import PageSize, SparqlTask
+from rdfcrawl.core.source_tasks import BlankNaming, PageSize, SparqlTask
 
 FILL: Final = 0.9  # of a response, by graphs of unknown sizes
 ENOUGH: Final = 2  # failures at different requests, which no chance explains
@@ -19,6 +19,7 @@ _MOST_TRIES: Final = 5  # of a request that is not too large, as others have sho
 class EndpointLessons:
     """Lessons of the requests to an endpoint so far."""
 
+    naming: BlankNaming | None = None  # of blank nodes, in all tasks; None: unknown
     most: int = 0  # rows of the longest result
     is_capped: bool = False  # longer results are cut
     worst: int = 0  # rows of the shortest unsorted result that failed twice; 0: none

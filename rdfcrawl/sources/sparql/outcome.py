@@ -105,6 +105,8 @@ def _name(task: SparqlTask) -> str:
     return f"{task.step}: {' '.join(names)}"
 
 
+BEGINNING: Final = frozenset({"graphs", "default"})
+"""Steps of the first tasks for which the naming of blank nodes matters."""
 _COUNTING: Final = frozenset({"graphs", "hashes", "count"})
 _TEACHING: Final = _COUNTING | {"page", "whole"}
 
@@ -115,6 +117,9 @@ def learned(
     """Return the lessons after a response."""
     if out.has_miscounted:
         lessons = replace(lessons, has_counts=False)
+    begun = next((x for x in out.tasks if x.step in BEGINNING), None)
+    if begun and task.step not in BEGINNING and lessons.naming is None:
+        lessons = replace(lessons, naming=begun.naming)
     if out.lacks_sums:
         return replace(lessons, has_sums=False)
     is_read = not (out.retries or out.is_broken)

@@ -18,7 +18,7 @@ from rdfcrawl.sources.sparql.hashes import (
     uncut,
 )
 from rdfcrawl.sources.sparql.page_ends import PageEnd, comes_before
-from rdfcrawl.sources.sparql.queries import COLUMNS_FROM, sum_names
+from rdfcrawl.sources.sparql.queries import COLUMNS_FROM, free_variables, sum_names
 from rdfcrawl.sources.sparql.sizes import grown, is_repeated, restored, shrunk
 
 if TYPE_CHECKING:
@@ -224,7 +224,8 @@ def after_group(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> No
     inner = replace(page, after="", got=0, want=want, variant=0)
     if task.order == "s":
         inside = replace(part, subject=task.after, low="", high="")
-        out.follow(inner, part=inside, order="o")
+        if free_variables(inside):  # otherwise the page had its only statement
+            out.follow(inner, part=inside, order="o")
     else:
         out.follow(inner, step="offset", part=replace(part, obj=task.after))
 

@@ -24,6 +24,7 @@ from rdfcrawl.sources.sparql import exchange as ex
 from rdfcrawl.sources.sparql.adapting import adapted
 from rdfcrawl.sources.sparql.components import (
     BlankNodeComponentReader,
+    component_lines,
     depth_of,
     roots_of,
 )
@@ -134,9 +135,9 @@ class ResponseReader:
         end, last = PageEnd(has_names=writer.has_names), ""
         is_broken = False
         # Labels of one response: if it is incomplete, their nodes are read again.
-        is_held = task.naming == "local" and task.step == "whole"
+        is_held = task.naming in ("local", "") and task.step == "whole"
         is_held |= task.naming == "" and task.step in ("page", "offset")
-        held: list[str] = []
+        held: list[Row] = []
         try:
             for row in found:
                 key = row.get("k")
@@ -148,7 +149,7 @@ class ResponseReader:
                     key = key or row.get("s")
                     last = key.text if key else last
                 if line and is_held and writer.n_local > n_local:
-                    held.append(line)
+                    held.append(row)
                 elif line:
                     yield line
                 else:
@@ -167,7 +168,7 @@ class ResponseReader:
             self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
         self._finish(end, last, is_broken=is_broken)
         if self.outcome.checks:
-            yield from held
+            yield from component_lines(held, task.part.graph, graphs)
 
     def _finish(self, end: PageEnd, last: str, *, is_broken: bool) -> None:
         task, out, n_rows = self._task, self.outcome, end.n_rows

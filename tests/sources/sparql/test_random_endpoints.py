@@ -7,6 +7,7 @@ import random
 import pytest
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.source_tasks import SparqlTask
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
     SparqlRequest,
@@ -15,7 +16,7 @@ from rdfcrawl.sources.sparql.exchange import (
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from tests.support.sparql_driver import Harvested, harvest_all
 from tests.support.sparql_endpoints import failed
-from tests.support.sparql_planner import CostlyEndpoint, EndpointLimits
+from tests.support.sparql_planner import CostlyEndpoint, EndpointLimits, described
 from tests.support.sparql_stores import canonical
 
 _E, _G = "http://e.org", "<http://e.org/g>"
@@ -77,6 +78,43 @@ def test_harvests_are_equal_or_say_that_they_are_not(seed: int) -> None:
     if canonical(found.document) != canonical("".join(lines).encode()):
         assert not found.is_complete, limits
         assert Reason.INCOMPLETE in {fault.reason for fault in found.faults}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.in_turn(3)
+def test_tasks_that_are_done_twice_store_no_blank_node_twice(seed: int) -> None:
+    """If workers are killed, and a flaky endpoint answers otherwise, nothing is double.
+
+    Both responses of a task are stored, and what follows from them.
+    """
+    rng, lost = random.Random(seed), set[SparqlTask]()
+    lines = tuple(
+        line.replace("_:b", f"_:g{n}b")
+        for n in range(rng.randint(1, 8))
+        for line in described(
+            rng.randint(1, 12),
+            n_blank=rng.randint(0, 12),
+            graph=f"{_E}/g{n}",
+        )
+    )
+
+    def is_lost(task: SparqlTask) -> bool:
+        is_first = task not in lost
+        lost.add(task)
+        return is_first and rng.random() < 0.5
+
+    endpoint = CostlyEndpoint(
+        lines,
+        EndpointLimits(
+            cap=rng.choice([50, 100, 1_000]),
+            every=rng.choice([3, 4, 5]),
+            sorted=rng.choice([0, 0, 300]),
+            local_labels=seed % 3 > 0,
+        ),
+    )
+    plan = EndpointPlan(f"{_E}/sparql")
+    found = harvest_all(plan, endpoint, max_requests=4_000, is_lost=is_lost)
+    assert canonical(found.document) == canonical("".join(lines).encode())
 
 
 def lists_of(n_members: int) -> tuple[str, ...]:
