@@ -45,7 +45,7 @@ _FAILURES: Final[dict[str, Any]] = {"REFRESH_RETRY_SECS": 0}
 _OF_LINKS: Final = {"slice": "1", "follow": "abox"}
 _LONGEST_SECS: Final = 300.0
 # Seconds after the responses with faults, in each start of the command.
-_KILLED_AT: Final = (None, 0.0, 0.15)
+_KILLED_AT: Final = (None, 0.05)
 _START_SECS: Final = 60.0
 _QUIET_SECS: Final = 2.0  # shorter than the crawls wait for a response
 _LOOK_SECS: Final = 0.02

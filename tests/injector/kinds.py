@@ -144,7 +144,7 @@ KINDS: Final = (
     SourceKind("endpoint", EndpointOptions(n_triples=60), 10, "endpoints", "/sparql"),
     SourceKind("dump", _sync(has_lists=False), 4, **_SYNC),
     SourceKind("changes", _sync(has_dumps=False), 4, **_SYNC),
-    SourceKind("repository", repositories.RepositoryNode, 6, "repositories", "/oai"),
+    SourceKind("repository", repositories.RepositoryNode, 4, "repositories", "/oai"),
     SourceKind(
         *("full repository", repositories.FullRepositoryNode, 6),
         *("repositories", "/oai"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rdfcrawl.core.source_tasks import PageSize, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlTask
 from rdfcrawl.sources.sparql import discovery
 from rdfcrawl.sources.sparql.failures import after_count
 from rdfcrawl.sources.sparql.hashes import can_hash, cut_by_hash, uncut
@@ -76,8 +76,8 @@ def _hash_otherwise(task: SparqlTask, out: SparqlOutcome) -> None:
 def _is_unsortable(task: SparqlTask, lessons: EndpointLessons) -> bool:
     if lessons.can_sort or task.variant or not _is_fresh(task):
         return False
-    if task.step == "offset":
-        return True
+    if task.step == "offset":  # without a number, only an order shows the end
+        return task.want != UNKNOWN or can_hash(task)
     is_page = task.step == "page" and task.order == "s" and not task.part.subject
     is_blank = task.step == "split" and task.part.rows == "blank"
     is_blank = is_blank and task.naming == "stable"

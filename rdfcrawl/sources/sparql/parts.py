@@ -471,10 +471,13 @@ def after_offset(
         return
     is_first = not task.offset
     has_order = is_first or (is_joined and task.seen[0] == end.first_row)
-    is_end = total == task.want or (task.want == UNKNOWN and is_joined)
-    is_sure = task.variant == 0 or (has_order and is_end)
-    if not is_broken and (total == task.want or not n_new):
-        out.check(task, total, is_sure=is_sure or (is_first and not n_rows))
+    is_all = total == task.want
+    if is_joined and n_rows >= task.limit:  # only the next page shows the end
+        is_all = False
+    if not is_broken and (is_all or not n_new):
+        is_empty = is_first and not n_rows
+        is_sure = is_empty or (has_order and 0 <= task.want <= total)
+        out.check(task, total, is_sure=task.variant == 0 or is_sure)
         return
     limit = task.limit
     if is_broken:
