@@ -32,6 +32,7 @@ from rdfcrawl.analysis.refresh.posterior import RATES, SiteModel, fetch_worth
 from rdfcrawl.analysis.refresh.stale import StaleProbability
 from rdfcrawl.analysis.refresh.trust import judge_site
 from tests.bench.figures import Figure, judge
+from tests.bench.refresh_limits import UnknownRates
 from tests.support.changing_pages import (
     ChangingSite,
     Honesty,
@@ -56,6 +57,9 @@ LATER: Final = (
     ("mixed", 0.1),
     ("fast tail", 0.05),
 )
+MIXED: Final = {0.0: 120, 1 / 7: 120, 24.0: 60}
+"""Pages of the mixed web, by changes a day."""
+PERIODS: Final = ((9, 30), (30, 60), (9, 60))  # days before, and the last one
 ENDS: Final = (60, 120, 180, 240, 300)  # days
 LIES: Final[tuple[Honesty, ...]] = ("silent", "rewritten", "random")
 POLICIES: Final[dict[str, RefreshPolicy]] = {
@@ -96,7 +100,7 @@ def webs() -> dict[str, Web]:
     """Return the webs by name, each of 300 pages."""
     dice = random.Random(2)
     uneven = uneven_rates(N_PAGES, mean=MEAN_RATE)
-    mixed = [0.0] * 120 + [1 / 7] * 120 + [24.0] * 60
+    mixed = [rate for rate, n in MIXED.items() for _ in range(n)]
     fast = uneven[:270] + [float(dice.randint(10, 100)) for _ in range(30)]
     for rates in (mixed, fast):
         dice.shuffle(rates)
@@ -227,6 +231,31 @@ def compare_limits() -> tuple[str, list[Figure]]:
     return _table(["web", "budget", "`posterior`", "known distribution"], rows), []
 
 
+def compare_bounds() -> tuple[str, list[Figure]]:
+    """Return a table of the mixed web: the share of the optimum, and what limits it.
+
+    The limit holds for each policy that learns which page has which rate.
+    """
+    seldom, often = sorted(MIXED)[1:]
+    first, second, third = (n / N_PAGES for n in MIXED.values())
+    rates, rows, head = webs()["mixed"].rates, [], ["budget"]
+    for begin, end in PERIODS:
+        head += [f"days {begin + 1} to {end}", "at most"]
+    for share in (0.05, 0.1):
+        budget = round(N_PAGES * share)
+        best, row = optimal_freshness(rates, budget), [f"{share:.2f}"]
+        for begin, end in PERIODS:
+            site = ChangingSite(rates, host="0.example")
+            found = site.run(
+                StaleProbability(), n_epochs=end, budget=budget, warm_up=begin
+            )
+            pages = UnknownRates((first, second, third), seldom, often, end, begin)
+            row += [f"{x / best:.3f}" for x in (found.freshness, pages.bound(share))]
+        rows.append(row)
+        print(*row, flush=True)
+    return _table(head, rows), []
+
+
 def settled(rates: list[float], kind: Honesty, budget: int) -> RefreshResult:
     """Refresh a site with a sitemap; the first days do not count."""
     site = ChangingSite(rates, kind)
@@ -315,6 +344,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
         "policies": compare,
         "later": compare_later,
         "limits": compare_limits,
+        "bounds": compare_bounds,
         "sitemaps": compare_sitemaps,
         "shares": compare_shares,
     }

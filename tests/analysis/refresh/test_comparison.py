@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
+
+import pytest
+
 from tests.bench.bench_refresh import (
     DOCUMENT,
     N_PAGES,
@@ -10,7 +15,8 @@ from tests.bench.bench_refresh import (
     webs,
     written,
 )
-from tests.support.changing_pages import optimal_freshness
+from tests.bench.refresh_limits import UnknownRates
+from tests.support.changing_pages import ChangingSite, optimal_freshness
 
 
 def test_documentation_has_the_figures_of_the_benchmark() -> None:
@@ -33,3 +39,19 @@ def test_documentation_has_the_figures_of_the_benchmark() -> None:
         column = list(POLICIES).index(policy)
         assert tables["stationary", f"{share:.2f}"][column] == f"{found:.3f}"
     assert "\n\n| new |\n\n<!-- end" in written(text, "policies", "| new |\n")
+
+
+def test_no_policy_exceeds_the_bound() -> None:
+    """If rates have to be learned, then policies are fresh within a bound.
+
+    It is that of pages without fetches if there is no budget.
+    """
+    n_days, rates = 5, [0.0] * 40 + [0.5] * 40 + [24.0] * 20
+    bound = UnknownRates((0.4, 0.4, 0.2), 0.5, 24.0, n_days, n_before=1).bound(0.5)
+    random.Random(1).shuffle(rates)
+    for name in ("oldest first", "StormCrawler", "`posterior`"):
+        site = ChangingSite(rates)
+        found = site.run(POLICIES[name], n_epochs=n_days, budget=50, warm_up=1)
+        assert 0.98 * bound < found.freshness < bound
+    stale = UnknownRates((0.0, 1.0, 0.0), 0.5, 24.0, n_days, n_before=0).bound(0.0)
+    assert stale == pytest.approx((1 - math.exp(-2.5)) / 2.5, rel=0.01)
