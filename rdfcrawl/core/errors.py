@@ -413,6 +413,8 @@ class FaultLog:
 
     def count(self, reason: Reason) -> int:
         """Return the number of faults noted with this reason and not apart."""
+        if not self._faults:  # the usual case
+            return 0
         known = self._faults.get((reason, ""))
         return known.count if known else 0
 

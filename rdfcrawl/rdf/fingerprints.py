@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from isal.isal_zlib import crc32  # in half the time of `zlib`
 
+from rdfcrawl.rdf.output import without_labels
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from io import BufferedReader, BytesIO
@@ -66,11 +68,8 @@ _find_changing = re.compile(
     rb"|(?<=\xc3)[\x80-\x96\x98-\x9e]|(?<=\xd0)[\x80-\xaf]|(?<=\xd1)[\xa0-\xbf]"
     rb"|(?<=\xe2)(?!\x80[\x90-\xa7]|\x82)|(?<=\xe3)(?![\x81-\x83]))"
 ).search
-# Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _of_hashes: Final = [Struct(f">{n}I") for n in range(MAX_LISTED + 1)]
-_ENDS: Final = (b">", b"#")  # of the IRI of a document
-# `_:` comes first: a lone look-behind would be tried at each byte.
-_blank = re.compile(rb"_:(?:(?<=\n_:)[^ ]++|(?<=> _:)[^ ]++(?= ))").sub
+_ENDS: Final = {b">", b"#"}  # of the IRI of a document
 
 
 class Fingerprint(NamedTuple):
@@ -85,6 +84,9 @@ class Fingerprint(NamedTuple):
     text_hash: str
     sketch: str
     n_shingles: int = 0
+
+
+NO_FINGERPRINT: Final = Fingerprint("", "")
 
 
 def content_hash(body: bytes) -> str:
@@ -106,24 +108,15 @@ def fingerprint_statements(
         chunk: canonical N-Quads, complete lines.
         has_graphs: if not, the lines are N-Triples, all in the graph of the document.
         graph: IRI of their document. In statements the empty IRI replaces it; it is
-            omitted as graph name and as subject; blank nodes become `_:`.
+            omitted as graph name; blank nodes become `_:`.
     """
-    lines, rest = split_statements(chunk, graph, has_graphs=has_graphs)
-    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph, rest)))
+    bare = bare_statements(chunk, graph) if has_graphs else without_labels(chunk)
+    return fingerprint_normal(normal_statements(bare, graph))
 
 
-def split_statements(
-    chunk: bytes, graph: str, *, has_graphs: bool = True
-) -> tuple[list[bytes], bytes]:
-    """Return the first two arguments of `normal_statements`, `found` and `rest`."""
-    end = b" <%b> .\n" % graph.encode()
-    n_lines = chunk.count(b"\n")
-    if has_graphs and len(lines := chunk.split(end)) > n_lines:  # the usual case
-        rest = b" ."
-    else:
-        lines, rest = b" .\n".join(chunk.split(end)).split(b"\n"), b""
-    lines.pop()  # after the last line feed
-    return lines, rest
+def bare_statements(chunk: bytes, graph: str) -> bytes:
+    """Return canonical N-Quads without the graph of their document and labels."""
+    return without_labels(b" .\n".join(chunk.split(b" <%b> .\n" % graph.encode())))
 
 
 def statements_hash(chunk: bytes) -> str:
@@ -132,10 +125,8 @@ def statements_hash(chunk: bytes) -> str:
     Args:
         chunk: canonical N-Quads, complete lines. Blank nodes become `_:`.
     """
-    text = b"\n" + chunk
-    if b"_:" in text:
-        text = _blank(b"_:", text)
-    return content_hash(b"\n".join(sorted({*text.split(b"\n")})))
+    lines = without_labels(chunk) if b"_:" in chunk else chunk
+    return content_hash(b"\n".join(sorted({*lines.split(b"\n")})))
 
 
 class NormalStatements(NamedTuple):
@@ -145,62 +136,51 @@ class NormalStatements(NamedTuple):
         text: the hashed text, with a line feed before each line.
         lines: sorted.
         sums: CRC-32 of the lines.
-        is_about_itself: the document is the subject of all and occurs nowhere else, and
-            there is no blank node, so normalization changed no line.
+        n_own: how often a term began with the URL of the document, at least.
     """
 
     text: bytes
     lines: list[bytes]
     sums: set[int]
-    is_about_itself: bool
+    n_own: int
 
 
-def normal_statements(
-    found: list[bytes], graph: str, rest: bytes = b""
-) -> NormalStatements:
+def normal_statements(bare: bytes, graph: str) -> NormalStatements:
     """Return distinct statements, normalized as in `fingerprint_statements`.
 
     Args:
-        found: canonical statements without the graph of the document and without line
-            feeds.
+        bare: canonical statements as `bare_statements` returns them.
         graph: IRI of the document.
-        rest: that each of them lacks at its end.
     """
-    if not found:
-        return NormalStatements(b"", [], set(), is_about_itself=True)
+    if not bare:
+        return NormalStatements(b"", [], set(), 0)
     own = b"<" + graph.encode()
-    begin = b"\n" + own + b"> "
-    parts = (b"\n" + (rest + b"\n").join(found) + rest).split(begin)
-    is_about_itself = len(parts) > len(found)
-    text = b"\n".join(parts)
-    # One byte is found much faster than two; other URLs may have the same beginning.
-    has_blank = b"_" in text and b"_:" in text
-    if has_blank or (own in text and (own + b">" in text or own + b"#" in text)):
-        is_about_itself = False
-        parts = text.split(own)
-        # A part that begins otherwise is the end of another URL.
+    parts = bare.split(own)
+    # A part that begins otherwise is the end of another URL.
+    if _ENDS.issuperset([each[:1] for each in parts[1:]]):
+        text = b"<".join(parts)
+    else:
         more = [b"<" + x if x[:1] in _ENDS else own + x for x in parts[1:]]
         text = parts[0] + b"".join(more)
-        text = _blank(b"_:", text) if has_blank else text
     lines = text.split(b"\n")
-    del lines[0]
+    lines.pop()  # after the last line feed
     sums = set(map(crc32, lines))
     if len(sums) != len(lines):  # equal sums of different lines
         lines = list(set(lines))
     lines.sort()  # usually sorted already
     text = b"\n" + b"\n".join(lines)
-    return NormalStatements(text, lines, sums, is_about_itself)
+    return NormalStatements(text, lines, sums, len(parts) - 1)
 
 
-def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
-    """Return the parts of the fingerprint of `normal_statements`."""
+def fingerprint_normal(statements: NormalStatements) -> Fingerprint:
+    """Return the fingerprint of `normal_statements`."""
     text, lines, sums, _ = statements
     hashes = [each * _FACTOR & _MASK for each in sums]
     few: list[int] = []
     if len(hashes) > _MAX_SORTED:
         below = (_MAX_SORTED << 32) // len(hashes)
         few = [each for each in hashes if each < below]
-    return content_hash(text), _sketch(hashes, few), len(lines)
+    return Fingerprint(content_hash(text), _sketch(hashes, few), len(lines))
 
 
 def fingerprint_text(text: str) -> Fingerprint:

@@ -135,22 +135,25 @@ class GraphNames:
         self._known: dict[bytes, bytes] = {}
         self._root = b""  # with the rule
 
-    def place(self, lines: bytes, *, all_named: bool = False) -> tuple[bytes, int]:
-        """Return canonical N-Quads, each in its graph, and their number.
+    def place(
+        self, lines: bytes, *, all_named: bool = False
+    ) -> tuple[bytes, int, bool]:
+        """Return canonical N-Quads, each in its graph, their number, and whose graph.
 
-        With `all_named`, each of them is known to name a graph, if any may.
+        With `all_named`, each of them is known to name a graph, if any may. The third
+        value is true if they name none, and so are in the graph of the document.
         """
         if not self._has_graphs and self._tail == b" .\n":
-            return lines, lines.count(b"\n")
+            return lines, lines.count(b"\n"), False
         # Usually, documents name no graph, even in formats with graphs.
         if not self._has_graphs or (not all_named and _has_no_graph(lines)):
             # Lines contain no line feed: all matches are line ends.
             statements = lines.split(b" .\n")
-            return self._tail.join(statements), len(statements) - 1
+            return self._tail.join(statements), len(statements) - 1, True
         if all_named or _all_have_graphs(lines):
-            return self._place_named(lines)
+            return *self._place_named(lines), False
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
-        return b"".join(placed), len(placed)
+        return b"".join(placed), len(placed), False
 
     def _place_named(self, lines: bytes) -> tuple[bytes, int]:
         """Return `place` of statements that all name a graph."""

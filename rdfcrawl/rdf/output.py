@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
@@ -36,8 +35,8 @@ MAX_NUMBERED = 2**18
 # followed by a quotation mark, unlike a label in a literal: `"see _:b"@en .`,
 # `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to speed up the search.
 _LABEL = re.compile(
-    rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
-    rb"|(?<= _:)[^ \"\n]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
+    rb"(_:(?:(?<=\n_:)[^ ]++"
+    rb"|(?<= _:)[^ \"]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
 )
 # Triple terms contain labels anywhere: skip literals and IRIs.
 _TOKEN = re.compile(
@@ -57,16 +56,9 @@ class BlankNodes(dict[bytes, bytes]):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        self._url = url
-
-    @cached_property
-    def _prefix(self) -> bytes:  # most documents have no blank node
-        digest = blake2b(self._url.encode("utf-8", "surrogatepass"), digest_size=5)
-        return b"_:b" + digest.hexdigest().encode()
-
-    @cached_property
-    def _form(self) -> bytes:
-        return self._prefix + b"n%d"
+        digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=5)
+        self._prefix = b"_:b" + digest.hexdigest().encode()
+        self._form = self._prefix + b"n%d"
 
     def __missing__(self, old: bytes) -> bytes:
         n = len(self)
@@ -83,15 +75,22 @@ class BlankNodes(dict[bytes, bytes]):
 
     def relabel(self, lines: bytes) -> bytes:
         """Return lines of canonical N-Quads with every blank node relabelled."""
+        return self.relabelled(lines)[0]
+
+    def relabelled(self, lines: bytes) -> tuple[bytes, bytes]:
+        """Return the result of `relabel`, and that of `without_labels`."""
         if has_triple_terms(lines):
-            return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
+            new = _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
+            return new, without_labels(lines)
         if lines.startswith(b"_:"):
-            return self.relabel(b"\n" + lines)[1:]
+            new, bare = self.relabelled(b"\n" + lines)
+            return new[1:], bare[1:]
         parts = _LABEL.split(lines)
         if len(parts) == 1:
-            return lines
+            return lines, lines
+        bare = b"_:".join(parts[::2])
         parts[1::2] = map(self.__getitem__, parts[1::2])
-        return b"".join(parts)
+        return b"".join(parts), bare
 
 
 QuadLines = NewType("QuadLines", bytes)
@@ -194,6 +193,8 @@ class QuadOutput:
     # most documents have none
     _blank_nodes: BlankNodes | None = field(default=None, init=False)
     _names: dict[bool, GraphNames] = field(default_factory=dict, init=False)
+    # the last chunk, and its statements as `bare` returns them
+    _last: tuple[bytes, bytes] = field(default=(b"", b""), init=False)
     _drops_marked: bool = field(default=False, init=False)
     _n_skipped: int = field(default=0, init=False)  # statements to skip
 
@@ -245,11 +246,22 @@ class QuadOutput:
                 log=self.log,
             )
         for lines in blocks:
-            relabelled = self._relabel(self._drop(lines))
-            kept = self._count(*names.place(relabelled, all_named=all_named))
+            relabelled, bare = self._relabel(self._drop(lines))
+            placed, n_lines, are_own = names.place(relabelled, all_named=all_named)
+            kept = self._count(placed, n_lines)
+            if are_own and kept is placed:
+                self._last = kept, bare
             yield from quad_chunks(kept)
             if self.is_full:
                 return
+
+    def bare(self, chunk: QuadLines) -> bytes | None:
+        """Return the statements of a chunk as N-Triples with `_:` as all labels.
+
+        Only those of the last chunk are known, if all are in the graph of the document.
+        """
+        last, bare = self._last
+        return bare if last is chunk else None
 
     def _drop(self, lines: bytes) -> bytes:
         """Return the lines without long lines and lines with bad text."""
@@ -275,12 +287,12 @@ class QuadOutput:
                 self.log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
         return lines
 
-    def _relabel(self, lines: bytes) -> bytes:
+    def _relabel(self, lines: bytes) -> tuple[bytes, bytes]:
         if b"_" not in lines or b"_:" not in lines:  # the first is much cheaper
-            return lines
+            return lines, lines
         if self._blank_nodes is None:
             self._blank_nodes = BlankNodes(self.key or self.url)
-        return self._blank_nodes.relabel(lines)
+        return self._blank_nodes.relabelled(lines)
 
     def _count(self, lines: bytes, n_lines: int) -> bytes:
         """Count the statements; leave out statements over the limit."""

@@ -76,7 +76,7 @@ def test_statements_that_all_name_a_graph_are_placed_as_each(
     at_once = all_names.place(lines, all_named=True)
     plain = b"<urn:s> <urn:p> <urn:o> .\n"
     one_by_one = each_name.place(lines + plain)[0].splitlines(keepends=True)[:-1]
-    assert at_once == (b"".join(one_by_one), len(named))
+    assert at_once == (b"".join(one_by_one), len(named), False)
     assert logs[0].all() == logs[1].all()
 
 
@@ -95,7 +95,7 @@ def test_one_line_with_a_graph_among_lines_without(line: bytes) -> None:
     names = GraphNames(
         URL, url=URL, trust="same-origin", has_graphs=True, log=FaultLog()
     )
-    placed, n_lines = names.place(plain + line + plain)
+    placed, n_lines, _ = names.place(plain + line + plain)
     assert n_lines == 3
     ends = [text.endswith(b" <http://a.example/d> .") for text in placed.splitlines()]
     assert ends == [True, True, True]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import NO_FACTS, DocumentFacts
 from rdfcrawl.rdf import fingerprints
+from rdfcrawl.rdf.fingerprints import NO_FINGERPRINT
 from rdfcrawl.rdf.html.visible_text import (
     count_images,
     count_linked_words,
@@ -14,11 +15,11 @@ from rdfcrawl.rdf.html.visible_text import (
     shown_markup,
     text_of,
 )
-from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself
+from rdfcrawl.rdf.links.outlinks import Outlinks
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
-    from rdfcrawl.rdf.fingerprints import NormalStatements
+    from rdfcrawl.rdf.fingerprints import Fingerprint
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
@@ -34,15 +35,17 @@ class FactsReading:
     def __init__(self, job: ReadingJob, body: bytes | None = None) -> None:
         self._job, self._body = job, body
         self._chunks: list[bytes] = []  # empty if there were too many to hash
+        self._bare: bytes | None = None  # the only one
         self._n_bytes = 0
         self._page: DocumentFacts | None = None
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
 
-    def add(self, chunk: bytes) -> None:
-        """Add statements."""
+    def add(self, chunk: bytes, bare: bytes | None = None) -> None:
+        """Add statements, and the same as `bare_statements` if they are known so."""
         self._n_bytes += len(chunk)
+        self._bare = None if self._chunks else bare
         self._chunks.append(chunk)
         if self._n_bytes <= fingerprints.MAX_STATEMENT_BYTES:
             return
@@ -74,31 +77,30 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        job, page, normal = self._job, self._page, None
+        job, page, outlinks = self._job, self._page, self._outlinks
         statements = b"".join(self._chunks)
+        shown = canonical = ""
         if job.wants_fingerprint:
             shown = fingerprints.content_hash(self._body) if self._body else ""
             canonical = (page.canonical if page else "") or canonical_in(outcome)
-            if page is not None:
-                outcome.facts = page._replace(content_hash=shown, canonical=canonical)
-            elif statements:
-                graph = job.graph or job.url
-                lines, rest = fingerprints.split_statements(statements, graph)
-                normal = fingerprints.normal_statements(lines, graph, rest)
-                found = fingerprints.fingerprint_normal(normal)
+        if page is not None:
+            outcome.facts = page._replace(content_hash=shown, canonical=canonical)
+            if outlinks is not None:
+                outlinks.add(statements)
+        else:
+            found = _read(
+                *(statements, self._bare, job.graph or job.url, outlinks),
+                wants_fingerprint=job.wants_fingerprint,
+            )
+            if shown or canonical or found is not NO_FINGERPRINT:
                 outcome.facts = DocumentFacts(shown, *found, canonical)
-            elif shown or canonical:
-                outcome.facts = DocumentFacts(shown, canonical=canonical)
-        if self._outlinks is not None and job.outlinks is not None:
-            links = _of_itself(job.outlinks, job.url, normal)
-            if links is None:
-                self._outlinks.add(statements)
-                links = self._outlinks.end()
-            outcome.outlinks, outcome.targets = links
+        if outlinks is not None:
+            outcome.outlinks, outcome.targets = outlinks.end()
 
 
-def facts_of_lines(
-    lines: list[bytes],
+def facts_of_chunk(
+    chunk: bytes,
+    bare: bytes,
     body: bytes,
     *,
     url: str,
@@ -109,8 +111,8 @@ def facts_of_lines(
     """Return the facts of a document whose statements are in memory (the usual case).
 
     Args:
-        lines: all of its statements as N-Triples, without line feeds, all in its own
-            graph.
+        chunk: all of its statements, all in its own graph.
+        bare: the same as `bare_statements`.
         body: of the document.
         url: of the document.
         graph: of its statements.
@@ -120,28 +122,32 @@ def facts_of_lines(
     Returns:
         The facts, and the links as `Outlinks.end` returns them.
     """
-    facts, normal = NO_FACTS, None
+    links = None if outlinks is None else Outlinks(outlinks, url)
+    found = _read(chunk, bare, graph, links, wants_fingerprint=wants_fingerprint)
+    facts = NO_FACTS
     if wants_fingerprint:
-        normal = fingerprints.normal_statements(lines, graph)
-        facts = DocumentFacts(
-            fingerprints.content_hash(body), *fingerprints.fingerprint_normal(normal)
-        )
-    if outlinks is None:
-        return facts, b"", None
-    if (found := _of_itself(outlinks, url, normal)) is not None:
-        return facts, *found
-    of_lines = Outlinks(outlinks, url)
-    of_lines.add(b"\n".join(lines) + b"\n")
-    return facts, *of_lines.end()
+        facts = DocumentFacts(fingerprints.content_hash(body), *found)
+    return (facts, b"", None) if links is None else (facts, *links.end())
 
 
-def _of_itself(
-    options: OutlinkOptions, url: str, normal: NormalStatements | None
-) -> tuple[bytes, set[bytes] | None] | None:
-    """Return the links of a document about itself; None if it needs `Outlinks`."""
-    if normal is None or not normal.is_about_itself:
-        return None
-    return links_about_itself(options, url, normal)
+def _read(
+    chunk: bytes,
+    bare: bytes | None,
+    graph: str,
+    outlinks: Outlinks | None,
+    *,
+    wants_fingerprint: bool,
+) -> Fingerprint:
+    """Return the fingerprint of statements, if it is wanted; add their links."""
+    found, normal = NO_FINGERPRINT, None
+    if wants_fingerprint and chunk:
+        if bare is None:
+            bare = fingerprints.bare_statements(chunk, graph)
+        normal = fingerprints.normal_statements(bare, graph)
+        found = fingerprints.fingerprint_normal(normal)
+    if outlinks is not None and not (normal and outlinks.add_normal(normal, graph)):
+        outlinks.add(chunk)
+    return found
 
 
 def canonical_in(outcome: ExtractOutcome) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.core.formats import format_of_media_type
 from rdfcrawl.core.records import DocumentFacts, ReadResult
 from rdfcrawl.rdf.checking import canonical_lines
-from rdfcrawl.rdf.extraction.facts import facts_of_lines
+from rdfcrawl.rdf.extraction.facts import facts_of_chunk
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.output import CHUNK_BYTES, BlankNodes
 
@@ -28,11 +28,13 @@ class PlainLines(NamedTuple):
 
     Attributes:
         placed: as N-Quads.
-        lines: as N-Triples, without line feeds.
+        bare: as N-Triples with `_:` as all labels.
+        n_quads: their number.
     """
 
     placed: bytes
-    lines: list[bytes]
+    bare: bytes
+    n_quads: int
 
 
 class PlainReading(NamedTuple):
@@ -76,14 +78,14 @@ def plain_lines(
     found = canonical_lines(data, document_format, charset=charset, limits=limits)
     if found is None or found[1]:
         return None
-    text = found[0]
+    text = bare = found[0]
     if b"_" in text and b"_:" in text:  # one byte is found much faster than two
-        text = BlankNodes(key).relabel(text)
+        text, bare = BlankNodes(key).relabelled(text)
     # A line contains no other line feed.
-    lines = text.split(b"\n")
-    placed = (b"<%s> .\n" % check_iri(graph).encode()).join([x[:-1] for x in lines])
-    lines.pop()  # after the last line feed
-    return None if len(lines) > limits.n_quads else PlainLines(placed, lines)
+    lines = text.split(b" .\n")
+    placed = (b" <%s> .\n" % check_iri(graph).encode()).join(lines)
+    n_quads = len(lines) - 1
+    return None if n_quads > limits.n_quads else PlainLines(placed, bare, n_quads)
 
 
 def read_plain(
@@ -116,8 +118,9 @@ def read_plain(
     )
     if found is None or len(found.placed) > CHUNK_BYTES:
         return None
-    facts, lines_of_links, targets = facts_of_lines(
-        found.lines,
+    facts, lines_of_links, targets = facts_of_chunk(
+        found.placed,
+        found.bare,
         body,
         url=url,
         graph=graph,
@@ -127,4 +130,4 @@ def read_plain(
     reading = ReadResult(
         declared, "content-type", outlinks=lines_of_links, targets=targets
     )
-    return PlainReading(found.placed, len(found.lines), reading, facts)
+    return PlainReading(found.placed, found.n_quads, reading, facts)

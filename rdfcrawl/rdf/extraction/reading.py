@@ -26,7 +26,7 @@ from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.extraction.facts import (
     FactsReading,
     canonical_in,
-    facts_of_lines,
+    facts_of_chunk,
 )
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.extraction.plain import plain_lines
@@ -38,6 +38,7 @@ from rdfcrawl.rdf.parse import DocumentParser, is_blank
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
     from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
+    from rdfcrawl.rdf.extraction.plain import PlainLines
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule, RuleSet
     from rdfcrawl.rdf.unpack.documents import PackedDocument
@@ -85,7 +86,7 @@ class DocumentReading:
         self._is_users = False  # read by a custom extractor
         self._n_unearned: list[int] = []  # bytes that it has read
         self._facts: FactsReading | None = None
-        self._lines: list[bytes] = []  # all statements, if available
+        self._plain: PlainLines | None = None  # all statements, if available
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -146,18 +147,19 @@ class DocumentReading:
         except Exception as error:  # the boundary: any library may fail
             self._note_exception(error, str(self._decision.packing or "reading"))
         job, body = self._job, self._source.data
-        if self._wants_facts and body and self._lines:
-            self._set_facts(body)
+        if self._wants_facts and body and self._plain is not None:
+            self._set_facts(self._plain, body)
         elif self._wants_facts:
             (self._facts or FactsReading(job, body)).end(outcome)
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
 
-    def _set_facts(self, body: bytes) -> None:
+    def _set_facts(self, plain: PlainLines, body: bytes) -> None:
         """Set the facts of a document whose statements are in memory."""
         job, outcome = self._job, self.outcome
-        facts, outcome.outlinks, outcome.targets = facts_of_lines(
-            self._lines,
+        facts, outcome.outlinks, outcome.targets = facts_of_chunk(
+            plain.placed,
+            plain.bare,
             body,
             url=job.url,
             graph=job.graph or job.url,
@@ -169,11 +171,10 @@ class DocumentReading:
         outcome.facts = facts
 
     def _observed_chunks(self) -> Iterator[QuadLines]:
-        job = self._job
+        job, output = self._job, self._output(self._job.graph, self._job.key)
         if self._decision.packing is not None:
             chunks = self._unpack(self._decision.packing)
         else:
-            output = self._output(job.graph, job.key)
             chunks = self._document(self._source, self._decision, self._claim, output)
             if not self._environment.is_bounded:
                 chunks = joined_chunks(chunks)
@@ -182,7 +183,7 @@ class DocumentReading:
             return
         self._facts = facts = FactsReading(job, self._source.data)
         for chunk in chunks:
-            facts.add(chunk)
+            facts.add(chunk, output.bare(chunk))
             yield chunk
 
     @property
@@ -214,7 +215,7 @@ class DocumentReading:
         )
         if found is None:
             return None
-        self._lines, self.outcome.n_quads = found.lines, len(found.lines)
+        self._plain, self.outcome.n_quads = found, found.n_quads
         return found.placed
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:

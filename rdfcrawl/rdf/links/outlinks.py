@@ -9,6 +9,7 @@ IRI (RFC 4287 4.2.7.2), or one of ours.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -39,6 +40,9 @@ _RELATION_IRIS: Final = {
 _SUBJECT: Final = f"{RC}subject> <".encode()
 _PREDICATE: Final = f"{RC}predicate> <".encode()
 _find_subjects = re.compile(rb"\n<([^>]*+)").findall
+# In normalized statements; those that begin with the URL of the document lack it.
+_AFTER_OWN: Final = b"<?"
+_OWN_OBJECTS: Final = (b"> <>", b"> <#")
 _find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
 _WEB: Final = (b"http://", b"https://")
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
@@ -105,6 +109,43 @@ class Outlinks:
             self._found = self._crawled()
             self._is_full = len(self._found) > self._most
 
+    def add_normal(self, statements: NormalStatements, graph: str) -> bool:
+        """Add the links of a document.
+
+        Args:
+            statements: all of them.
+            graph: of which they lack the IRI.
+
+        Returns:
+            Whether that was possible. It is not if there are triple terms, predicates
+            that begin with the URL of the document, or too many links, if the policy
+            looks at predicates, or if the graph has another name than the document;
+            then, nothing is added.
+        """
+        finders = self._options.finders
+        if finders.in_normal is None or graph.encode() != self._own:
+            return False
+        text, lines, _, n_own = statements
+        if b"(" in text and has_triple_terms(text):
+            return False
+        found = dict(finders.in_normal(text))
+        # Sorted: first those about the document itself, last those of blank nodes.
+        begin = bisect_left(lines, _AFTER_OWN)
+        is_about_itself = finders.has_subjects and begin > 0
+        if n_own > begin:  # it may occur elsewhere
+            keys = b"\n" + b"\n".join(found)
+            if b"\n#" in keys or b"\n>" in keys:
+                return False
+            if not is_about_itself and any(each in text for each in _OWN_OBJECTS):
+                return False
+        if finders.has_subjects and begin < len(lines):
+            others = b"\n".join((b"", *lines[begin : bisect_left(lines, b"_:")]))
+            found.update([(_SUBJECT + x, x) for x in {*_find_subjects(others)}])
+        if len(found) > self._most:
+            return False
+        self._found, self._is_about_itself = found, is_about_itself
+        return True
+
     def end(self) -> tuple[bytes, set[bytes] | None]:
         """Return all links that were added.
 
@@ -118,51 +159,25 @@ class Outlinks:
             found = {each: url for each, url in found.items() if url != self._own}
         if self._is_about_itself:
             targets.add(self._own)
-        if self._is_full:
-            lines = b">\n<".join(islice(found, self._most))
-            return b"<%b>\n" % lines if lines else b"", None
-        lines = b">\n<".join(found)
-        return b"<%b>\n" % lines if lines else b"", targets
+        lines = b">\n<".join(islice(found, self._most))
+        lines = b"<%b>\n" % lines if lines else b""
+        return lines, None if self._is_full else targets
 
     def _crawled(self) -> dict[bytes, bytes]:
         """Return the crawled links, with targets without fragments."""
+        found = self._found
+        targets = b"\n" + b"\n".join(found.values())
+        n_web = targets.count(b"\nhttp://") + targets.count(b"\nhttps://")
+        are_web = n_web == len(found) and b"\\" not in targets
+        if are_web and b"#" not in targets:  # the usual case
+            return found
         crawled_url = self._options.follow.crawled_url
-        found: dict[bytes, bytes] = {}
-        for each, target in self._found.items():
-            if b"#" not in target and target.startswith(_WEB) and b"\\" not in target:
-                found[each] = target  # the usual case
-            elif url := crawled_url(target):
+        others = [x for x in found.items() if not are_web or b"#" in x[1]]
+        for each, target in others:
+            del found[each]
+            if url := crawled_url(target):
                 found[each[: len(each) - len(target)] + url] = url
         return found
-
-
-def links_about_itself(
-    options: OutlinkOptions, own: str, statements: NormalStatements
-) -> tuple[bytes, set[bytes] | None] | None:
-    """Return the links of a document about itself, in the form of `Outlinks.end`.
-
-    Args:
-        options: of the log.
-        own: URL of the document.
-        statements: all of the document, with no other subject.
-
-    Returns:
-        None if the document needs `Outlinks`: triple terms, IRIs with another scheme,
-        a fragment or an escape, or a policy that follows predicates.
-    """
-    find, text = options.finders.plain_objects, statements.text
-    if find is None:
-        return None
-    found = find(text)
-    n = len(found)
-    # An object that is an IRI or a triple term comes after `> <`.
-    if (n != len(statements.lines) and n != text.count(b"> <")) or n > options.most:
-        return None
-    targets = {url for _, url in found}
-    if options.finders.has_subjects:
-        targets.add(own.encode())
-    lines = b">\n<".join([each for each, _ in found])
-    return b"<%b>\n" % lines if lines else b"", targets
 
 
 def lines_of_links(links: Iterable[Link]) -> bytes:
@@ -182,15 +197,15 @@ class _Finders(NamedTuple):
     Attributes:
         objects: finds `relation> <target` and the target; None if objects are not
             followed.
-        plain_objects: the same in statements without subjects, for http and https,
-            without fragments and escapes; None if predicates are followed, or objects
-            are not.
+        in_normal: the same in `NormalStatements`, except for objects that begin with
+            the URL of the document; None if predicates are followed or selected, or
+            objects are not followed.
         others: pairs of relation and a function that finds targets.
         has_subjects: `others` include subjects.
     """
 
     objects: _FindPairs | None
-    plain_objects: _FindPairs | None
+    in_normal: _FindPairs | None
     others: tuple[tuple[bytes, _Find], ...]
     has_subjects: bool
 
@@ -201,13 +216,14 @@ def _finders(follow: LinkPolicy) -> _Finders:
     has_subjects = LinkPosition.SUBJECT in follow.positions
     if has_subjects:
         others.append((_SUBJECT, _find_subjects))
-    if LinkPosition.PREDICATE in follow.positions:
+    has_predicates = LinkPosition.PREDICATE in follow.positions
+    if has_predicates:
         others.append((_PREDICATE, _find_predicates))
     if not follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
         return _Finders(None, None, tuple(others), has_subjects)
     wanted = follow.predicates()
-    plain = None
-    if LinkPosition.PREDICATE not in follow.positions:
-        plain = re.compile(rb"\n<(%s> <(https?://[^>#\\\n]*+))>" % wanted).findall
+    normal = None
+    if LinkPosition.OBJECT in follow.positions and not (has_predicates or follow.only):
+        normal = re.compile(rb"\n%s <(%s> <([^>#][^>]*+))" % (TERM, wanted)).findall
     objects = re.compile(rb"\n%s <(%s> <([^>]*+))" % (TERM, wanted)).findall
-    return _Finders(objects, plain, tuple(others), has_subjects)
+    return _Finders(objects, normal, tuple(others), has_subjects)

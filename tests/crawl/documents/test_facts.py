@@ -126,8 +126,8 @@ def test_bodies_and_contents_have_hashes(
     same = fact(result, data, "textHash")
     assert same == fact(result, copy, "textHash")
     assert fact(result, data, "contentHash") != fact(result, copy, "contentHash")
-    lines = [b"", b"<urn:x:p> <http://other.example/> .", b"<urn:x:p> _: .",
-             b"<urn:x:p> <%b> ." % server.url("/thing").encode(),
+    lines = [b"", b"<> <urn:x:p> <http://other.example/> .", b"<> <urn:x:p> _: .",
+             b"<> <urn:x:p> <%b> ." % server.url("/thing").encode(),
              b'_: <urn:x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .',
              ]  # fmt: skip
     content = b"\n".join(sorted(lines))

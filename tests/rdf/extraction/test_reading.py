@@ -12,8 +12,11 @@ from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_statements
 from rdfcrawl.rdf.html.extractors import Extractor
 from rdfcrawl.rdf.html.microformats import gathering
+from rdfcrawl.rdf.links.outlinks import OutlinkOptions, Outlinks
+from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.output import CHUNK_BYTES, QuadLines, joined_chunks
 from rdfcrawl.rdf.parse import parse
 
@@ -159,3 +162,54 @@ def test_small_documents_are_read_as_others_are(document: bytes, graph: str) -> 
     assert outcome.faults == parsed.faults
     assert outcome.is_partial or not parsed.is_partial
     assert outcome.format is parsed.format
+
+
+_TURTLE = b"""@prefix : <http://e.example/> . [ :p [ :q "a _:b", "> _:c ", <> ] ] .
+<> :p <#me>, <http://e.example/page>, <http://e.example/pages>, <http://b.example/#x> .
+<#me> :p ( :a <> ) . :a :p [] . <http://e.example/page#x> :p "<http://e.example/page>" .
+"""
+_LONG = b'[] :p "%s" .\n' % (b"x" * 500)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "document"),
+    [
+        ("text/turtle", _TURTLE),
+        ("text/turtle", _TURTLE + b":a :p <<( :s :p [] )>> .\n"),
+        ("text/turtle", _TURTLE + b":a <#p> :b ; :p :a .\n"),
+        ("text/turtle", _TURTLE + _LONG * 600),
+        ("application/trig", _TURTLE + b":g { :a :p [ :p <> ] }\n"),
+        ("application/trig", _TURTLE + b"<> { :a :p [ :p <> ] }\n"),
+        (
+            "application/ld+json",
+            b'{"@id": "", "http://e.example/p": [{}, {"@id": "a"}]}',
+        ),
+        (
+            "application/n-triples",
+            b"_:a <http://e.example/p> <http://e.example/page> .\n",
+        ),
+        ("text/turtle", b":a :b :c .\n"),
+    ],
+    ids=[
+        *("turtle", "triple-terms", "own-predicate", "long", "graphs", "own-graph"),
+        *("json-ld", "lines", "nothing"),
+    ],
+)
+def test_facts_are_those_of_the_statements(media_type: str, document: bytes) -> None:
+    """If a document is read, then its facts are those of the statements it stores."""
+    options = OutlinkOptions(LinkPolicy(), 100)
+    job = replace(JOB, graph=JOB.url, media_type=media_type, outlinks=options)
+    reading = DocumentReading(document, replace(job, wants_fingerprint=True))
+    chunks, outcome = b"".join(reading), reading.outcome
+    found = Fingerprint(
+        outcome.facts.text_hash, outcome.facts.sketch, outcome.facts.n_shingles
+    )
+    assert found == fingerprint_statements(chunks, JOB.url) or not chunks
+    links = Outlinks(options, JOB.url)
+    links.add(chunks)
+    lines, targets = links.end()
+    assert outcome.targets == targets
+    assert sorted(outcome.outlinks.splitlines()) == sorted(lines.splitlines())
+    without = DocumentReading(document, job)
+    assert b"".join(without) == chunks
+    assert (without.outcome.targets, without.outcome.facts.text_hash) == (targets, "")

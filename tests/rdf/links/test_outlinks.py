@@ -10,9 +10,9 @@ from rdfcrawl.rdf.links.outlinks import (
     OutlinkOptions,
     Outlinks,
     lines_of_links,
-    links_about_itself,
 )
 from rdfcrawl.rdf.links.policy import LinkPolicy
+from rdfcrawl.rdf.output import without_labels
 
 OWN = "http://e/d"
 RC = "urn:rdfcrawl:vocab#"
@@ -81,46 +81,64 @@ def test_targets_are_those_that_are_followed() -> None:
 
 
 PLAIN = b"<http://e/d> <http://p/knows#x> <http://e/bob> .\n"
+LIKES = b"<http://e/d> <http://p/likes> "
 
 
-@pytest.mark.parametrize("follow", ["abox", "object", "type", "object,-http://p/l*"])
 @pytest.mark.parametrize(
-    ("more", "is_plain"),
+    "follow",
+    ["abox", "object", "type,object", "type", "object,-http://p/l*", "+http://p/likes"],
+)
+@pytest.mark.parametrize(
+    ("more", "is_possible"),
     [
         (b"", True),
-        (b"<http://e/d> <http://p/likes> <https://e/d2> .\n", True),
-        (b'<http://e/d> <http://p/name> "<http://e/no>"^^<http://e/t> .\n', True),
-        (b'<http://e/d> <http://p/name> "> <http://e/no>" .\n', False),
-        (b"<http://e/d> <http://p/see> <http://e/bob#me> .\n", False),
-        (b"<http://e/d> <http://p/see> <ftp://e/f> .\n", False),
-        (b"<http://e/d> <http://p/see> <http://e/\\u00FC> .\n", False),
-        (b"<http://e/d> <http://p/see> <mailto:a@b.c> .\n", False),
+        (LIKES + b"<https://e/d2> .\n", True),
+        (LIKES + b'"<http://e/no>"^^<http://e/t> .\n', True),
+        (LIKES + b'"> <http://e/no>" .\n', True),
+        (LIKES + b"<http://e/bob#me> .\n", True),
+        (LIKES + b"<http://e/bob#me> .\n" + LIKES + b"<http://e/bob> .\n", True),
+        (LIKES + b"<ftp://e/f> .\n", True),
+        (LIKES + b"<http://e/\\u00FC> .\n", True),
+        (LIKES + b"<http://e/\\u00FC#x> .\n", True),
+        (LIKES + b"<mailto:a@b.c> .\n", True),
+        (b"<http://e/d> <%b> <http://e/Class> .\n" % TYPE.encode(), True),
+        (b"_:a <http://p/likes> <http://e/bob> .\n", True),
+        (b"<http://e/a> <http://p/likes> <http://e/b> .\n", True),
         (
-            b"<http://e/d> <http://p/s> <<( <http://e/t> <http://p/i> <a:b> )>> .\n",
-            False,
+            b"<urn:x:a> <http://p/likes> _:b .\n<http://e/d#1> <http://p/l> _:b .\n",
+            True,
         ),
+        (b"<http://e/d> <http://p/likes> <http://e/d#x> .\n", True),
+        (b"<http://e/a> <http://e/d#p> <http://e/b> .\n", False),
+        (b"<http://e/a> <http://e/d> <http://e/b> .\n", False),
+        (LIKES + b"<<( <http://e/t> <http://p/i> <a:b> )>> .\n", False),
     ],
 )
-def test_plain_links_are_found_as_all_others(
-    follow: str, more: bytes, is_plain: bool
+@pytest.mark.parametrize("begin", [PLAIN, b""])
+def test_links_of_normal_statements_are_those_of_all(
+    follow: str, more: bytes, begin: bytes, *, is_possible: bool
 ) -> None:
-    """If a document about itself has plain links, then a shorter way finds the same."""
+    """If links are found in normalized statements, then they are the same ones."""
     options = OutlinkOptions(LinkPolicy.parse(follow), 100)
-    statements = normal_statements((PLAIN + more).splitlines(), OWN)
-    assert statements.is_about_itself
-    found = links_about_itself(options, OWN, statements)
-    outlinks = Outlinks(options, OWN)
-    outlinks.add(PLAIN + more)
-    lines, targets = outlinks.end()
-    assert (
-        found is not None or not is_plain or follow in {"type", "object,-http://p/l*"}
-    )
-    if found is not None:
-        assert found[1] == targets
-        assert sorted(found[0].splitlines()) == sorted(lines.splitlines())
-    assert (
-        links_about_itself(OutlinkOptions(options.follow, 0), OWN, statements) is None
-    )
+    lines = begin + more
+    quick, outlinks = Outlinks(options, OWN), Outlinks(options, OWN)
+    is_found = quick.add_normal(normal_statements(without_labels(lines), OWN), OWN)
+    outlinks.add(lines)
+    is_usual = follow == "abox" and begin and is_possible
+    assert is_found or not is_usual
+    if is_found:
+        found, wanted = quick.end(), outlinks.end()
+        assert found[1] == wanted[1]
+        assert sorted(found[0].splitlines()) == sorted(wanted[0].splitlines())
+
+
+def test_too_many_links_of_normal_statements_are_left_to_the_log() -> None:
+    """If a document has more links than are logged, then none is added."""
+    outlinks = Outlinks(OutlinkOptions(LinkPolicy(), 0), OWN)
+    assert not outlinks.add_normal(normal_statements(PLAIN, OWN), OWN)
+    other = Outlinks(OutlinkOptions(LinkPolicy(), 9), "http://e/other")
+    assert not other.add_normal(normal_statements(PLAIN, OWN), OWN)
+    assert other.end() == (b"", set())
 
 
 def test_log_of_a_document_is_bounded() -> None:
