@@ -60,7 +60,7 @@ _NO_DATATYPE: Final = (
     rb"(?!<http://www\.w3\.org/(?:2001/XMLSchema#string"
     rb"|1999/02/22-rdf-syntax-ns#(?:dirLang|lang)String)>)"
 )
-# Language tags are in lower case; see `_with_lower_tags`.
+# Language tags are in lower case; see `with_lower_tags`.
 _LITERAL: Final = (
     rb"%s(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+"
     rb"|\^\^(?:%s%s|<%s>(?= \.\n)))?+"
@@ -118,7 +118,7 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
     while at < len(block):
         end, graphs = _end_of_run(text, at, has_graphs=has_graphs)
         if end < len(block) and not is_lower:
-            is_lower, text = True, _with_lower_tags(block)
+            is_lower, text = True, with_lower_tags(block)
             if text is not block:
                 continue
         if end == at:
@@ -156,15 +156,25 @@ def _end_of_match(pattern: re.Pattern[bytes], block: bytes, at: int) -> int:
     return pattern.match(block, at).end()  # type: ignore[union-attr] # it may be empty
 
 
+class TripleLines(bytes):
+    """Canonical lines of which none names a graph, as their check has shown."""
+
+    __slots__ = ()
+
+
 def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
-    """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
-    is_canonical = (_QUADS if has_graphs else _TRIPLES).fullmatch
-    if is_canonical(block):
-        return _without_strings(block)
-    lowered = _with_lower_tags(block)
-    if lowered is block or not is_canonical(lowered):
-        return None
-    return _without_strings(lowered)
+    """Return the lines of a block if none of them needs the parser; see `iter_runs`.
+
+    They are `TripleLines` if none names a graph.
+    """
+    text = block
+    while True:
+        if _TRIPLES.fullmatch(text):
+            return TripleLines(_without_strings(text))
+        if has_graphs and _QUADS.fullmatch(text):
+            return _without_strings(text)
+        if text is not block or (text := with_lower_tags(block)) is block:
+            return None
 
 
 def canonical_lines(
@@ -187,15 +197,11 @@ def canonical_lines(
             data.decode()
         except UnicodeDecodeError:
             return None
-    if (lines := canonical(data, has_graphs=False)) is not None:
-        return lines, False
-    if not document_format.has_graphs:
-        return None
-    lines = canonical(data, has_graphs=True)
-    return None if lines is None else (lines, True)
+    lines = canonical(data, has_graphs=document_format.has_graphs)
+    return None if lines is None else (lines, not isinstance(lines, TripleLines))
 
 
-def _with_lower_tags(lines: bytes) -> bytes:
+def with_lower_tags(lines: bytes) -> bytes:
     """Return lines with language tags in lower case; the same object if all were."""
     lowered, n_tags = _lower_tags(lambda found: found[0].lower(), lines)
     return lowered if n_tags else lines
@@ -212,6 +218,7 @@ _NO_RDF: Final = "not allowed in regular RDF"  # about terms of N3
 GATHER_BYTES = 128 * 1024  # N-Quads collected per block
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 LARGEST_BATCH = 1024
+SMALL_BYTES: Final = 64 * 1024  # of a document that is read in large batches
 
 
 def new_parser(

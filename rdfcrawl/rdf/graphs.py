@@ -136,17 +136,19 @@ class GraphNames:
         self._root = b""  # with the rule
 
     def place(
-        self, lines: bytes, *, all_named: bool = False
+        self, lines: bytes, *, all_named: bool = False, none_named: bool = False
     ) -> tuple[bytes, int, bool]:
         """Return canonical N-Quads, each in its graph, their number, and whose graph.
 
-        With `all_named`, each of them is known to name a graph, if any may. The third
-        value is true if they name none, and so are in the graph of the document.
+        With `all_named`, each of them is known to name a graph, if any may; with
+        `none_named`, none does. The third value is true if they name none, and so are
+        in the graph of the document.
         """
         if not self._has_graphs and self._tail == b" .\n":
             return lines, lines.count(b"\n"), False
         # Usually, documents name no graph, even in formats with graphs.
-        if not self._has_graphs or (not all_named and _has_no_graph(lines)):
+        none_named = none_named or not self._has_graphs
+        if none_named or (not all_named and _has_no_graph(lines)):
             # Lines contain no line feed: all matches are line ends.
             statements = lines.split(b" .\n")
             return self._tail.join(statements), len(statements) - 1, True

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.rdf.checking import check
+from rdfcrawl.rdf.checking import TripleLines, check
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.links.policy import has_triple_terms
 from rdfcrawl.rdf.text import MARK_BYTES
@@ -247,7 +247,11 @@ class QuadOutput:
             )
         for lines in blocks:
             relabelled, bare = self._relabel(self._drop(lines))
-            placed, n_lines, are_own = names.place(relabelled, all_named=all_named)
+            placed, n_lines, are_own = names.place(
+                relabelled,
+                all_named=all_named,
+                none_named=isinstance(lines, TripleLines),
+            )
             kept = self._count(placed, n_lines)
             if are_own and kept is placed:
                 self._last = kept, bare

@@ -19,7 +19,9 @@ from rdfcrawl.rdf.checking import (
     FIRST_BATCH,
     GATHER_BYTES,
     LARGEST_BATCH,
+    SMALL_BYTES,
     GraphUse,
+    next_batch,
 )
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
@@ -168,7 +170,8 @@ class StatementReader:
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
         parser = checking.new_parser(source, self._format, self._base)
-        batch, places = FIRST_BATCH, None
+        is_small = isinstance(source, bytes) and len(source) < SMALL_BYTES
+        batch, places = 4 * FIRST_BATCH if is_small else FIRST_BATCH, None
         try:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
@@ -179,7 +182,7 @@ class StatementReader:
                     self.held, lines = lines, self.held
                 if failure is None:
                     yield lines
-                    batch = checking.next_batch(batch, len(lines))
+                    batch = next_batch(batch, len(lines))
                     continue
                 places = places or _SourceLines(reopen)
                 text = self._text_before(failure, places)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.rdf.checking import TripleLines, canonical
 from rdfcrawl.rdf.graphs import GraphNames, Trust
 
 URL = "http://a.example/d"
@@ -41,6 +42,23 @@ def test_every_statement_is_in_the_graph_of_the_document(quads: list[ox.Quad]) -
     graph = ox.NamedNode(URL)
     assert [q.triple for q in placed] == [q.triple for q in quads]
     assert all(quad.graph_name == graph for quad in placed)
+
+
+@given(st.lists(_quads, max_size=4))
+def test_lines_without_graphs_are_known(quads: list[ox.Quad]) -> None:
+    """If no line names a graph, then their check knows it; they are placed alike."""
+    lines = ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b""
+    checked = canonical(lines, has_graphs=True)
+    if checked is None:
+        return
+    has_none = all(quad.graph_name == ox.DefaultGraph() for quad in quads)
+    assert isinstance(checked, TripleLines) == has_none
+    if has_none:
+        one, other = (
+            GraphNames(URL, url=URL, trust="named", has_graphs=True, log=FaultLog())
+            for _ in range(2)
+        )
+        assert one.place(checked, none_named=True) == other.place(checked)
 
 
 _named: st.SearchStrategy[ox.NamedNode | ox.BlankNode] = st.sampled_from(

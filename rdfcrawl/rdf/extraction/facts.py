@@ -145,8 +145,14 @@ def _read(
             bare = fingerprints.bare_statements(chunk, graph)
         normal = fingerprints.normal_statements(bare, graph)
         found = fingerprints.fingerprint_normal(normal)
-    if outlinks is not None and not (normal and outlinks.add_normal(normal, graph)):
-        outlinks.add(chunk)
+    if outlinks is None or (
+        normal is not None
+        and outlinks.add_normal(
+            normal.text, normal.lines, n_own=normal.n_own, graph=graph
+        )
+    ):
+        return found
+    outlinks.add(chunk)
     return found
 
 

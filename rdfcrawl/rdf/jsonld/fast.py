@@ -15,10 +15,12 @@ from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import (
     FIRST_BATCH,
     LARGEST_BATCH,
+    SMALL_BYTES,
     canonical,
     check,
     next_batch,
     serialize,
+    with_lower_tags,
 )
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.contexts import (
@@ -42,7 +44,6 @@ _SIMPLE: Final = frozenset(
 
 
 Contexts = Collection[Mapping[str, Any]]
-_SMALL: Final = 64 * 1024  # bytes of a document whose statements are one batch
 _FIRST_BYTES: Final = 4 * 2**20  # of statements, held back at first
 _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
 _BLANK: Final = re.compile("_:")
@@ -104,7 +105,7 @@ def fast_blocks(
             rename_blank_nodes=bool(options.scope),
             lenient=options.mends,
         ),
-        LARGEST_BATCH if len(data) < _SMALL else FIRST_BATCH,
+        LARGEST_BATCH if len(data) < SMALL_BYTES else FIRST_BATCH,
     )
     first: list[bytes] = []
     n_bytes = 0
@@ -146,6 +147,7 @@ def _checked(
             lost, perhaps a member of a list, which is shorter then.
     """
     n_lines = block.count(b"\n") if has_lists else 0
+    block = with_lower_tags(block)  # they are frequent, and a check takes longer
     lines = canonical(block, has_graphs=True)
     if lines is None:
         block = b"".join(_mapped_lines(block))

@@ -28,8 +28,6 @@ from rdfcrawl.rdf.links.policy import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.rdf.fingerprints import NormalStatements
-
     _Find = Callable[[bytes], list[bytes]]
     _FindPairs = Callable[[bytes], list[tuple[bytes, bytes]]]
 
@@ -109,12 +107,16 @@ class Outlinks:
             self._found = self._crawled()
             self._is_full = len(self._found) > self._most
 
-    def add_normal(self, statements: NormalStatements, graph: str) -> bool:
-        """Add the links of a document.
+    def add_normal(
+        self, text: bytes, lines: list[bytes], *, n_own: int, graph: str
+    ) -> bool:
+        """Add the links of a document, by fields of its `NormalStatements`.
 
         Args:
-            statements: all of them.
-            graph: of which they lack the IRI.
+            text: all statements.
+            lines: the same, sorted.
+            n_own: how often they lack the IRI of the graph.
+            graph: of the statements.
 
         Returns:
             Whether that was possible. It is not if there are triple terms, predicates
@@ -125,7 +127,6 @@ class Outlinks:
         finders = self._options.finders
         if finders.in_normal is None or graph.encode() != self._own:
             return False
-        text, lines, _, n_own = statements
         if b"(" in text and has_triple_terms(text):
             return False
         found = dict(finders.in_normal(text))

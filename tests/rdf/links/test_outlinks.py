@@ -84,6 +84,12 @@ PLAIN = b"<http://e/d> <http://p/knows#x> <http://e/bob> .\n"
 LIKES = b"<http://e/d> <http://p/likes> "
 
 
+def add_normal(outlinks: Outlinks, lines: bytes) -> bool:
+    """Add the links of N-Triples without labels; return whether that was possible."""
+    text, sorted_lines, _, n_own = normal_statements(without_labels(lines), OWN)
+    return outlinks.add_normal(text, sorted_lines, n_own=n_own, graph=OWN)
+
+
 @pytest.mark.parametrize(
     "follow",
     ["abox", "object", "type,object", "type", "object,-http://p/l*", "+http://p/likes"],
@@ -122,7 +128,7 @@ def test_links_of_normal_statements_are_those_of_all(
     options = OutlinkOptions(LinkPolicy.parse(follow), 100)
     lines = begin + more
     quick, outlinks = Outlinks(options, OWN), Outlinks(options, OWN)
-    is_found = quick.add_normal(normal_statements(without_labels(lines), OWN), OWN)
+    is_found = add_normal(quick, lines)
     outlinks.add(lines)
     is_usual = follow == "abox" and begin and is_possible
     assert is_found or not is_usual
@@ -135,9 +141,9 @@ def test_links_of_normal_statements_are_those_of_all(
 def test_too_many_links_of_normal_statements_are_left_to_the_log() -> None:
     """If a document has more links than are logged, then none is added."""
     outlinks = Outlinks(OutlinkOptions(LinkPolicy(), 0), OWN)
-    assert not outlinks.add_normal(normal_statements(PLAIN, OWN), OWN)
+    assert not add_normal(outlinks, PLAIN)
     other = Outlinks(OutlinkOptions(LinkPolicy(), 9), "http://e/other")
-    assert not other.add_normal(normal_statements(PLAIN, OWN), OWN)
+    assert not add_normal(other, PLAIN)
     assert other.end() == (b"", set())
 
 
