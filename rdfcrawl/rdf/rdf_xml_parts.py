@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.markup import MarkupScanner
     from rdfcrawl.rdf.rdf_xml_terms import RdfXmlElement
 
-_LEAST_CHARS: Final = 1024
+_LEAST_CHARS: Final = 2048
 _USUAL_CHARS: Final = 32 * 1024
 _MOST_CHARS: Final = 256 * 1024  # of a long node
-_STEP: Final = 4  # ratio of the sizes of two parts
+_STEP: Final = 2  # ratio of the sizes of two parts
+_WORTH: Final = 3  # a part that is read saves as much time as some refused ones take
 # Refused, beyond those that were read: many errors leave no good parts.
-_REFUSED_CHARS: Final = 256 * 1024
+_REFUSED_CHARS: Final = 128 * 1024
 _NODE_ID, _ID = (
     re.compile(rb"(<[^<>]*\s(?:[\w.-]+:)?%b\s*=\s*[\"'])([^\"'<>&]*)(?=[\"'])" % name)
     for name in (b"nodeID", b"ID")
@@ -76,7 +77,7 @@ class StrictParts:
                 self._refuse(markup.position, n_chars)
                 continue
             markup.skip(n_chars)
-            self._n_left += n_chars
+            self._n_left += _WORTH * n_chars
             if not self._error_before:
                 self._size = min(_STEP * size, _USUAL_CHARS)
             yield lines
