@@ -192,7 +192,7 @@ def _rules(request: InspectionRequest, inspection: InspectionReport) -> Iterator
     """Yield the scraping rules for the document as lines of text."""
     if not request.extract.rules:
         return
-    from rdfcrawl.rdf.extraction.reading import rules_in
+    from rdfcrawl.rdf.html.rules import rules_in
 
     rules = rules_in(request.extract.rules)
     for refusal in rules.refused:

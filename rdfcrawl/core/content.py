@@ -95,6 +95,13 @@ class ByteSource:
         with self._fresh() as file:
             return file.read(HEAD_BYTES)
 
+    def first(self, n_bytes: int) -> bytes:
+        """Return the first bytes; all of them if in memory."""
+        if self.data is not None:
+            return self.data
+        with self.open() as stream:
+            return stream.read(n_bytes)
+
     def open(self) -> BinaryIO:
         """Return the bytes as a stream from the beginning; the caller closes it.
 

@@ -22,7 +22,7 @@ from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.extraction.plain import read_plain
-from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
+from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions
@@ -70,6 +70,8 @@ class ExtractPipeline:
         """Return the pipeline of a crawler whose spider makes visits."""
         options = harvesting_spider(crawler).options.extract
         if options.rules:
+            from rdfcrawl.rdf.html.rules import rules_in  # noqa: PLC0415 (few use it)
+
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)
         pipeline = cls(crawler, options)

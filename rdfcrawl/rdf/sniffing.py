@@ -20,17 +20,16 @@ from rdfcrawl.core.formats import (
     file_name,
 )
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.text import marked_codec, wide_codec
+from rdfcrawl.rdf.text import is_binary, utf8_head
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
 
-_BROTLI_MEDIA_TYPES = frozenset(
-    {"application/brotli", "application/x-brotli", "application/br"}
-)
-_ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
 _NAMES_WITHOUT_MAGIC = frozenset({"br", "tar", "zip"})
-_TYPES_WITHOUT_MAGIC = _BROTLI_MEDIA_TYPES | _ZIP_MEDIA_TYPES
+_TYPES_WITHOUT_MAGIC = frozenset(
+    {"application/brotli", "application/x-brotli", "application/br"}
+    | {"application/zip", "application/x-zip-compressed"}
+)
 
 # First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
@@ -201,11 +200,8 @@ _LATE_PAGE = re.compile(
 )
 # RFC 9264 4.1; `<a>` alone would be markup.
 _LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
-_CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
-_WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
 _MARKUP_STARTS = (b"<?xml ", b"<!DOCTYPE ", b"<!doctype ")
-_STARTS_OF_TEXT = b"<{[@#"
 # A comment that may be longer than the first bytes
 _BEGINS_COMMENT = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml\b[^<>]*+>\s*+)?"
@@ -225,7 +221,7 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    head = _as_ascii_superset(head)
+    head = utf8_head(head)
     if "linkset" in media_type and _LINK_SET.match(head):
         return FormatDecision(None, "content-type", LINK_SET)
     decision = _decide(media_type, url, head)
@@ -384,7 +380,7 @@ def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
         if claimed.family == "html" or _is_behind_message(claimed, head):
             return False
         return _XML_START.match(head) is not None
-    return bool(found) or _is_binary(head)
+    return bool(found) or is_binary(head)
 
 
 def _sniff(head: bytes) -> FormatDecision:
@@ -446,24 +442,18 @@ def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
 def _packing_without_magic(
     media_type: str, name: str, head: bytes
 ) -> PackingKind | None:
-    """Return brotli or old tar, which only the name indicates, if the content fits."""
+    """Return the packing that only the name or media type indicates, if any."""
     extension = name.rpartition(".")[2]
     essence = media_type.partition(";")[0].strip().lower()
     if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
         return None
-    if essence in _BROTLI_MEDIA_TYPES or extension == "br":
-        # The name may refer to a Content-Encoding that is decoded already.
-        is_other = _is_text(head) or _sniff(head) != _NOTHING
-        return None if is_other else PackingKind.BROTLI
-    is_tar = b"\0" in head[:100] or b"\0ustar" in head  # behind other bytes
-    if extension == "tar" and is_tar and _sniff(head) == _NOTHING:
-        return PackingKind.TAR
-    # A program or other bytes may precede a zip.
-    is_zip = extension == "zip" or essence in _ZIP_MEDIA_TYPES
-    if not is_zip or head.startswith(_MAGIC_STARTS):
-        return None
-    is_before = b"PK\3\4" in head or head.startswith((b"#!", b"MZ"))
-    return PackingKind.ZIP if is_before else None
+    from rdfcrawl.rdf.unpack.unmarked import packing_of  # noqa: PLC0415 (few need it)
+
+    return packing_of(
+        *(extension, essence, head),
+        is_known=_sniff(head) != _NOTHING,
+        has_magic=head.startswith(_MAGIC_STARTS),
+    )
 
 
 def _sniff_markup(head: bytes) -> FormatDecision:
@@ -510,38 +500,3 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
     if element is None:
         return match[1] or match[2], b""
     return element[1], element[0][element.start(1) - element.start() :]
-
-
-def _as_ascii_superset(head: bytes) -> bytes:
-    """Return the head as UTF-8 without byte order mark, if UTF-8, UTF-16 or UTF-32."""
-    start = head[:2]
-    if start < b"\xef" and b"\0" not in start:  # usual
-        return head
-    if head.startswith(b"\xef\xbb\xbf"):
-        return head.lstrip(b"\xef\xbb\xbf")
-    codec, n_bytes = marked_codec(head)
-    if not codec and b"\0" in head[:2]:
-        markup = _WIDE_MARKUP.match(head)
-        codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
-    codec = codec or wide_codec(head)
-    if codec:
-        return head[n_bytes : len(head) & ~3].decode(codec, "replace").encode()
-    if head[:1] == b"\0":
-        text = head.lstrip(b"\0")
-        return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
-    return head
-
-
-def _is_text(head: bytes) -> bool:
-    try:
-        head[:-3].decode()
-    except UnicodeDecodeError:
-        return False
-    return len(head.translate(None, _CONTROLS)) == len(head)
-
-
-def _is_binary(head: bytes) -> bool:
-    """Return whether bytes are not UTF-8, and a tenth of them control characters."""
-    if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
-        return False
-    return "\ufffd" in head[:-3].decode("utf-8", "replace")

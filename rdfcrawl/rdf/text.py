@@ -45,6 +45,11 @@ _WESTERN = frozenset({"iso8859-1", "iso8859-15", "cp1252"})
 _ASCII = bytes(range(0x20, 0x7F))
 _LEAST_WIDE = 4
 _MAX_HELD_BYTES = 1024 * 1024  # of a line
+CONTROLS: Final = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
+"""Control characters that text does not have."""
+
+_WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
+_STARTS_OF_TEXT = b"<{[@#"
 _UTF_32 = re.compile(rb"(?:[^\0]\0\0\0){4}|((?:\0\0\0[^\0]){4})")
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
@@ -108,6 +113,33 @@ def wide_codec(head: bytes) -> str:
     if not any(second) and all(first):
         return "utf-16-le"
     return "utf-16-be" if not any(first) and all(second) else ""
+
+
+def utf8_head(head: bytes) -> bytes:
+    """Return the head as UTF-8 without byte order mark, if UTF-8, UTF-16 or UTF-32."""
+    start = head[:2]
+    if start < b"\xef" and b"\0" not in start:  # usual
+        return head
+    if head.startswith(b"\xef\xbb\xbf"):
+        return head.lstrip(b"\xef\xbb\xbf")
+    codec, n_bytes = marked_codec(head)
+    if not codec and b"\0" in head[:2]:
+        markup = _WIDE_MARKUP.match(head)
+        codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
+    codec = codec or wide_codec(head)
+    if codec:
+        return head[n_bytes : len(head) & ~3].decode(codec, "replace").encode()
+    if head[:1] == b"\0":
+        text = head.lstrip(b"\0")
+        return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
+    return head
+
+
+def is_binary(head: bytes) -> bool:
+    """Return whether bytes are not UTF-8, and a tenth of them control characters."""
+    if head.isascii() or len(head.translate(None, CONTROLS)) >= len(head) * 0.9:
+        return False
+    return "\ufffd" in head[:-3].decode("utf-8", "replace")
 
 
 def to_utf8(

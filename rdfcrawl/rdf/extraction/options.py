@@ -61,7 +61,7 @@ _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+_-]+").fullmatch
 def _rules(_name: str, value: Any) -> str:
     rules = str(value or "")
     if rules:
-        from rdfcrawl.rdf.extraction.reading import rules_in  # noqa: PLC0415 (slow to import)
+        from rdfcrawl.rdf.html.rules import rules_in  # noqa: PLC0415 (slow to import)
 
         rules_in(rules)  # as a check
     return rules

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
     from rdfcrawl.rdf.extraction.plain import PlainLines
     from rdfcrawl.rdf.html.page import ParsedPage
-    from rdfcrawl.rdf.html.rules import PageRule, RuleSet
+    from rdfcrawl.rdf.html.page_links import PageReservations
+    from rdfcrawl.rdf.html.reading import PageReading
+    from rdfcrawl.rdf.html.rules import PageRule
     from rdfcrawl.rdf.unpack.documents import PackedDocument
 
 MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
@@ -76,10 +77,14 @@ class DocumentReading:
         self._context_url = ""
         links: set[Link] = set()
         if job.http_links:
-            from rdfcrawl.rdf.links.headers import links_of
+            from rdfcrawl.rdf.links.headers import context_for, links_of
 
             links = links_of(job.http_links, base=job.url)
-            decision = self._with_context(decision)
+            self._context_url = context_for(
+                *(job.http_links, decision, job.media_type), base=job.url, log=self._log
+            )
+            if self._context_url and decision.format is None:
+                decision = formats.FormatDecision(formats.JSON_LD, "content-type")
         self._decision = decision
         self._wants_facts = job.wants_fingerprint or job.outlinks is not None
         self._is_member = False  # in an archive
@@ -93,20 +98,6 @@ class DocumentReading:
             reservations=job.reservations,
             links=links,
         )
-
-    def _with_context(self, decision: formats.FormatDecision) -> formats.FormatDecision:
-        """Find the context of plain JSON in the header; it makes JSON an RDF format."""
-        from rdfcrawl.rdf.links.headers import context_link
-
-        job = self._job
-        if _is_plain_json(decision, job.media_type):
-            try:
-                self._context_url = context_link(job.http_links, base=job.url)
-            except SourceFault as error:
-                self._log.note(error.fault.reason, error.fault.detail)
-            if self._context_url and decision.format is None:
-                return formats.FormatDecision(formats.JSON_LD, "content-type")
-        return decision
 
     def _claim_of(
         self,
@@ -367,9 +358,8 @@ class DocumentReading:
         return decision.found == "JSON" and bool(self._rules())
 
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
-        from rdfcrawl.rdf.html.page import ParsedPage
+        from rdfcrawl.rdf.html.page import ParsedPage, note_faults, note_label
         from rdfcrawl.rdf.html.page_links import PageReservations
-        from rdfcrawl.rdf.html.reading import PageReading
 
         job = self._job
         data = self._page_bytes(source)
@@ -377,35 +367,18 @@ class DocumentReading:
             data, url=job.page_url, media_type=job.media_type, charset=job.charset
         )
         if job.extractors is not None and not page.is_json:
-            self._note_as_before(page)
-        elif not self._is_member and _is_mislabelled(job.media_type, page):
-            self._note_label(page)
+            self._noted_before = note_faults(page, self._log)
+        elif not self._is_member:
+            note_label(page, job.media_type, self._log)
         reservations = PageReservations(
             *(job.reservations, job.reservation_policy),
             at_secs=job.at_secs,
             is_member=self._is_member,
         )
-        custom = tuple(each for each in job.custom if each.reads_pages)
-        if custom:
+        if any(each.reads_pages for each in job.custom):
             self._is_users = True
             self._n_unearned.append(len(data))
-        excluded: frozenset[str] = frozenset()
-        if not self._environment.is_bounded:
-            excluded = SLOW.union(each.name for each in custom) if custom else SLOW
-        reading = PageReading(
-            page,
-            extractors=job.extractors,
-            excluded=excluded,
-            rules=self._rules(),
-            custom=custom,
-            wants_hyperlinks=job.wants_hyperlinks,
-            environment=self._environment,
-            limits=job.limits,
-            log=self._log,
-            output=output,
-            reservations=reservations,
-            wants_uniform=job.wants_uniform and not self._is_member,
-        )
+        reading = self._page_reading(page, output, reservations)
         outcome = self.outcome
         for chunk in reading:
             if not self._is_member:  # known before the first statement
@@ -422,34 +395,44 @@ class DocumentReading:
         if self._facts is not None and not self._is_member and not page.is_json:
             self._facts.add_page(page)
 
-    def _note_label(self, page: ParsedPage) -> None:
-        detail = f"a page that was served as {self._job.media_type}"
-        if scan(page.lower):
-            self._log.note(Reason.REPAIRED, detail, apart=True)
-        elif formats.format_of_media_type(self._job.media_type):
-            self._log.note(Reason.UNSUPPORTED_FORMAT, detail)
+    def _page_reading(
+        self, page: ParsedPage, output: QuadOutput, reservations: PageReservations
+    ) -> PageReading:
+        from rdfcrawl.rdf.html.reading import PageReading
 
-    def _note_as_before(self, page: ParsedPage) -> None:
-        """Log the faults of the first reading again, which affect the statements."""
-        _ = page.utf8  # finds the faults
-        for fault in page.faults.all():
-            self._log.note(fault.reason, fault.detail, fault.count)
-        self._noted_before = self._log.all()
+        job = self._job
+        custom = tuple(each for each in job.custom if each.reads_pages)
+        excluded: frozenset[str] = frozenset()
+        if not self._environment.is_bounded:
+            excluded = SLOW.union(each.name for each in custom) if custom else SLOW
+        return PageReading(
+            page,
+            extractors=job.extractors,
+            excluded=excluded,
+            rules=self._rules(),
+            custom=custom,
+            wants_hyperlinks=job.wants_hyperlinks,
+            environment=self._environment,
+            limits=job.limits,
+            log=self._log,
+            output=output,
+            reservations=reservations,
+            wants_uniform=job.wants_uniform and not self._is_member,
+        )
 
     def _page_bytes(self, source: ByteSource) -> bytes:
-        if source.data is not None:
-            data = source.data
-        else:
-            with source.open() as stream:
-                data = stream.read(MAX_PAGE_BYTES + 1)
+        data = source.first(MAX_PAGE_BYTES + 1)
         if len(data) > MAX_PAGE_BYTES:
             detail = f"page cut at {MAX_PAGE_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, detail)
         return data[:MAX_PAGE_BYTES]
 
     def _rules(self) -> tuple[PageRule, ...]:
-        rules = self._job.rules
-        return rules_in(rules).matching(self._job.page_url) if rules else ()
+        if not self._job.rules:
+            return ()
+        from rdfcrawl.rdf.html.rules import rules_in
+
+        return rules_in(self._job.rules).matching(self._job.page_url)
 
     # -- archives ------------------------------------------------------------------
 
@@ -486,10 +469,17 @@ class DocumentReading:
         return found is not None or self._is_page(source, decision)
 
     def _member(self, packed: PackedDocument) -> Iterator[QuadLines]:
+        from rdfcrawl.rdf.unpack.members import graph_of_member
+
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
         key = f"{job.key or job.url}#{packed.name}"
-        output = self._output(self._graph_of(packed), key)
+        name = packed.names[-1] if packed.names else ""
+        graph = graph_of_member(name, packed.source.head()) if name else None
+        if graph is not None and not GraphRule(job.url, job.trust).admits(graph):
+            self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
+            graph = None
+        output = self._output(job.graph if graph is None else graph, key)
         media_type = "" if self._is_member else job.media_type
         source, decision = packed.source, packed.decision
         found = self._claim_of(source, decision, media_type, packed.file_name)
@@ -500,61 +490,9 @@ class DocumentReading:
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
                 read_as = None if found else decision.format
-                name, n_quads = read_as.name if read_as else "", outcome.n_quads
-                outcome.members.append(
-                    Member(name=packed.name, format=name, n_quads=n_quads - n_before)
+                member = Member(
+                    name=packed.name,
+                    format=read_as.name if read_as else "",
+                    n_quads=outcome.n_quads - n_before,
                 )
-
-    def _graph_of(self, packed: PackedDocument) -> str | None:
-        """Return the graph of a member: a URI in its name, unless of another site.
-
-        Source: Semantic Sitemaps, section 2.3: the name of a member may be the
-        URL-encoded URI that the member describes.
-        """
-        from rdfcrawl.rdf.unpack.members import graph_of_member
-
-        job = self._job
-        graph = None
-        if packed.names:
-            graph = graph_of_member(packed.names[-1], packed.source.head())
-        if graph is None:
-            return job.graph
-        if GraphRule(job.url, job.trust).admits(graph):
-            return graph
-        self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
-        return job.graph
-
-
-@lru_cache(maxsize=8)
-def rules_in(path: str) -> RuleSet:
-    """Return the scraping rules of a file or folder, read once; none for an empty path.
-
-    Raises:
-        ConfigError: a rule is wrong.
-    """
-    from rdfcrawl.rdf.html.rules import RuleSet, load_rules
-
-    return load_rules(Path(path)) if path else RuleSet(())
-
-
-# Types under which a page is no surprise.
-_OF_PAGES: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-
-
-def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
-    """Return whether a page was served as something else."""
-    essence = media_type.partition(";")[0].strip().lower()
-    if essence == "text/html":  # usual
-        return False
-    declared = formats.format_of_media_type(essence)
-    is_usual = essence.endswith("xml") and declared is None
-    is_page = declared is formats.HTML or is_usual or essence in _OF_PAGES
-    return not (is_page or page.is_json)
-
-
-def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:
-    """Return whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
-    essence = media_type.partition(";")[0].strip().lower()
-    if decision.format is formats.JSON_LD:  # by its keywords or its name
-        return essence not in formats.JSON_LD.media_types
-    return decision.found == "JSON"
+                outcome.members.append(member)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
-from rdfcrawl.core.formats import HEAD_BYTES
-from rdfcrawl.rdf.html.extractors import names_json_ld, names_open_graph
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import HEAD_BYTES, HTML, format_of_media_type
+from rdfcrawl.rdf.html.extractors import names_json_ld, names_open_graph, scan
 from rdfcrawl.rdf.html.prescan import (
     SCRIPT,
     TAG,
@@ -254,6 +254,34 @@ class ParsedPage:
         if len(found) == 1 and root is not None and root.mem_id in found:
             return {0: found[root.mem_id]}
         return found | {0: self.default_language}
+
+
+# Types under which a page is no surprise
+_OF_PAGES: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+
+
+def note_label(page: ParsedPage, media_type: str, log: FaultLog) -> None:
+    """Note that a page was served as something else."""
+    essence = media_type.partition(";")[0].strip().lower()
+    if essence == "text/html":  # usual
+        return
+    declared = format_of_media_type(essence)
+    is_usual = essence.endswith("xml") and declared is None
+    if declared is HTML or is_usual or essence in _OF_PAGES or page.is_json:
+        return
+    detail = f"a page that was served as {media_type}"
+    if scan(page.lower):
+        log.note(Reason.REPAIRED, detail, apart=True)
+    elif declared:
+        log.note(Reason.UNSUPPORTED_FORMAT, detail)
+
+
+def note_faults(page: ParsedPage, log: FaultLog) -> list[Fault]:
+    """Log the faults of an earlier reading again, and return all that are logged."""
+    _ = page.utf8  # finds the faults
+    for fault in page.faults.all():
+        log.note(fault.reason, fault.detail, fault.count)
+    return log.all()
 
 
 def _own_language(tree: LexborHTMLParser) -> str | None:

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import Link, Relation, strongest_relation
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.uri import BadUri, parse_uri, requestable
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.core.formats import FormatDecision
 
 MAX_HEADER_CHARS: Final = 64 * 1024
 MAX_LINKS: Final = 1000  # signposting headers name every file of a data set
@@ -98,6 +103,25 @@ def context_link(value: str, *, base: str) -> str:
         detail = f"multiple context link headers: {', '.join(found)}"
         raise SourceFault(Reason.REMOTE_CONTEXT, detail)
     return found[0] if found else ""
+
+
+def context_for(
+    value: str, decision: FormatDecision, media_type: str, *, base: str, log: FaultLog
+) -> str:
+    """Return the URL of the context of a document; empty if there is none.
+
+    Several are a fault, and none of them counts. The context of a document that is
+    labelled JSON-LD is in it (JSON-LD 1.1 section 6.1).
+    """
+    essence = media_type.partition(";")[0].strip().lower()
+    is_plain = decision.found == "JSON"
+    if decision.format is formats.JSON_LD:  # by its keywords or its name
+        is_plain = essence not in formats.JSON_LD.media_types
+    try:
+        return context_link(value, base=base) if is_plain else ""
+    except SourceFault as error:
+        log.note(error.fault.reason, error.fault.detail)
+        return ""
 
 
 def json_ld_alternate(value: str, *, base: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
-from rdfcrawl.rdf.unpack.codecs import BrokenStream, StreamCodec
+from rdfcrawl.rdf.unpack.decoding import BrokenStream, StreamCodec
 from rdfcrawl.rdf.unpack.limits import RATIO_FREE_BYTES
 
 ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: windows of content codings are <= 8 MiB
@@ -64,7 +64,7 @@ class BodyDecoder:
         return bool(self._codecs) and all(codec.has_ended for codec in self._codecs)
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded `data`, at most `codecs.PIECE_BYTES` at a time.
+        """Yield the decoded `data`, at most `PIECE_BYTES` at a time.
 
         Raises:
             SourceFault: `BAD_CONTENT_ENCODING` if the stream is broken, `TOO_LARGE`

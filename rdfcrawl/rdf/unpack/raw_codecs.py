@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.unpack.codecs import checked_dictionary, raw_lzma
+from rdfcrawl.rdf.unpack.codecs import raw_lzma
+from rdfcrawl.rdf.unpack.decoding import checked_dictionary
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.unpack.codecs import StreamCodec
+    from rdfcrawl.rdf.unpack.decoding import StreamCodec
 
 # Old and new 7z ids of filters for machine code; some writers apply them to any data.
 _NEW_FILTERS: Final = {

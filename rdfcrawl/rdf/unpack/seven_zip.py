@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
+from rdfcrawl.rdf.unpack.decoding import PIECE_BYTES
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry
 from rdfcrawl.rdf.unpack.raw_codecs import lzma1, lzma2, plain_filter
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.rdf.unpack.codecs import StreamCodec
+    from rdfcrawl.rdf.unpack.decoding import StreamCodec
     from rdfcrawl.rdf.unpack.seven_zip_header import CoderStep, SolidFolder
 
 _SIGNATURE: Final = Struct("<6s2sIQQI")
@@ -225,7 +226,7 @@ class _File:
 
     def pieces(self) -> Iterator[bytes]:
         while self._n_left:
-            data = self._stream.read(min(self._n_left, codecs.PIECE_BYTES))
+            data = self._stream.read(min(self._n_left, PIECE_BYTES))
             if not data:
                 self._n_left, self._expected = 0, -1
                 detail = f"7z: {self._name[:80]!r}: cut off"

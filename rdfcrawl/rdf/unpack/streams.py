@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.unpack.codecs import PIECE_BYTES, BrokenStream, StreamCodec
+from rdfcrawl.rdf.unpack.decoding import PIECE_BYTES, BrokenStream, StreamCodec
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.limits import PackingLayer

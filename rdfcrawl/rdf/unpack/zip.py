@@ -22,7 +22,7 @@ from rdfcrawl.rdf.unpack.scratch import BLOCK_BYTES, BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.streams import decoded
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.unpack.codecs import StreamCodec
+    from rdfcrawl.rdf.unpack.decoding import StreamCodec
     from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits
 
 _LOCAL: Final = Struct("<4s5H3I2H")  # 4.3.7

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.unpack.codecs import PIECE_BYTES
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
+from rdfcrawl.rdf.unpack.decoding import PIECE_BYTES
 from tests.support.cpu_time import takes_at_most
 
 

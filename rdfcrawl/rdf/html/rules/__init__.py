@@ -8,8 +8,8 @@ too, as far as their notation has an equivalent.
 Selectors can take quadratic time: rules are applied in a process with limits.
 """
 
-from rdfcrawl.rdf.html.rules.load import RefusedRule, RuleSet, load_rules
+from rdfcrawl.rdf.html.rules.load import RefusedRule, RuleSet, load_rules, rules_in
 from rdfcrawl.rdf.html.rules.model import PageRule
 from rdfcrawl.rdf.html.rules.scraping import scrape
 
-__all__ = ["PageRule", "RefusedRule", "RuleSet", "load_rules", "scrape"]
+__all__ = ["PageRule", "RefusedRule", "RuleSet", "load_rules", "rules_in", "scrape"]

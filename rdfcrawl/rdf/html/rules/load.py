@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
@@ -23,7 +24,6 @@ from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rdfcrawl.rdf.html.rules.nodes import Node
 
@@ -80,6 +80,16 @@ class RuleSet:
                 for host in pattern.hosts or ("",):
                     numbers.setdefault(host, []).append(number)
         return numbers
+
+
+@lru_cache(maxsize=8)
+def rules_in(path: str) -> RuleSet:
+    """Return the rules of a file or folder, read once; none for an empty path.
+
+    Raises:
+        ConfigError: a rule is wrong.
+    """
+    return load_rules(Path(path)) if path else RuleSet(())
 
 
 def load_rules(path: Path) -> RuleSet:
