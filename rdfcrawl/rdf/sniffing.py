@@ -447,7 +447,7 @@ def _packing_without_magic(
     essence = media_type.partition(";")[0].strip().lower()
     if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
         return None
-    from rdfcrawl.rdf.unpack.unmarked import packing_of  # noqa: PLC0415 (few need it)
+    from rdfcrawl.rdf.unmarked_packings import packing_of  # noqa: PLC0415 (few need it)
 
     return packing_of(
         *(extension, essence, head),
