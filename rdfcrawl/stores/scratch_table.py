@@ -27,6 +27,7 @@ def scratch_table(scratch: Path | None, schema: str) -> Iterator[sqlite3.Connect
                 table.execute("PRAGMA journal_mode = OFF")  # not used after a crash
                 table.execute("PRAGMA synchronous = OFF")
                 table.execute(schema)
+                table.execute("BEGIN")  # else each row is written to the file alone
                 yield table
             except sqlite3.OperationalError as error:
                 raise OSError(f"the scratch folder: {error}") from error

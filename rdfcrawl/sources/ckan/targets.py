@@ -151,7 +151,7 @@ def classify(
     stated = [
         DatasetTarget(url, kind, reason)
         for text, reason in words
-        if (kind := _by_word(text))
+        if text and (kind := _by_word(text))
     ]
     # Any statement that a target is RDF wins over other statements.
     sure = [one for one in (*stated, by_url) if one.kind in _SURE]
