@@ -22,6 +22,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
 )
 from rdfcrawl.analysis.urldb.claims import iter_claims, lastmod_ms
 from rdfcrawl.analysis.urldb.record import (
+    AGAIN,
     BY_LINK,
     BY_REDIRECT,
     NOINDEX,
@@ -315,7 +316,8 @@ def _was_found(record: UrlRecord) -> bool:
 def _first_linked_ms(record: UrlRecord) -> int | None:
     """Return the time when links first led to a URI; for a seed, its first request."""
     times = [record.linked.first_ms] if record.linked else []
-    if SEED in record.latest:
+    is_target = record.latest.get(SEED) == AGAIN and BY_REDIRECT in record.latest
+    if SEED in record.latest and not is_target:
         times.append(record.latest_ms[SEED])
     return min(times, default=None)
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS, WAS_READ
 from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT
 from rdfcrawl.analysis.urldb.record import (
+    AGAIN,
     BY_LINK,
     BY_LIST,
     BY_REDIRECT,
@@ -31,9 +32,8 @@ from rdfcrawl.stores.provenance.records import Activity, written_url
 from rdfcrawl.stores.provenance.statements import time_text
 from rdfcrawl.stores.reading import iter_marked
 
-_SEED_TASKS: Final = frozenset(
-    each.TAG for each in (RefreshedPage, RevisitedPage, RequestTask)
-)
+_AGAIN_TASKS: Final = frozenset((RefreshedPage.TAG, RevisitedPage.TAG))
+_SEED_TASKS: Final = _AGAIN_TASKS | {RequestTask.TAG}
 _LEFT: Final = f"{RefreshedPage.TAG}(is_left=True)"
 # The documents of a source share its URL, but none is the content of that URL.
 _OF_SOURCE: Final = "source("
@@ -217,7 +217,8 @@ def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:
     elif fetch.is_chained:
         return
     elif not activity.parent and requested_ms and (not task or task in _SEED_TASKS):
-        yield f'["{SEED}",{requested_ms},"true"]'
+        value = AGAIN if task in _AGAIN_TASKS else "true"
+        yield f'["{SEED}",{requested_ms},"{value}"]'
     elif not task or fetch.is_left:
         yield f'["{BY_LINK}",0,"true"]'
 

@@ -52,6 +52,8 @@ REFUSALS: Final = frozenset(
 """Faults of URIs that were not requested, if there was no response."""
 SEED: Final = "seed"
 """Name of the value that has the first request without a document that led there."""
+AGAIN: Final = "again"
+"""Its text if that request was one of a known page: a seed, or a redirect's target."""
 BY_LINK: Final = "byLink"
 """Name of the value of pages that were requested since another page led there."""
 BY_LIST: Final = "byList"

@@ -134,6 +134,7 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     site = "http://a.example"
     seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
     unasked, beyond = f"{site}/unasked", "http://b.example/beyond"
+    hop, refreshed = f"{site}/z-hop", (("task", "refreshed()"),)
     listed, child = f"{site}/listed", f"{site}/child.xml"
     last, emptied = f"{site}/the-last", f"{site}/emptied.xml"
     old, kept = f"{site}/z-old", f"{site}/kept.xml"
@@ -153,12 +154,15 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
             empty(emptied, T0 + 9),
             SitemapRead(kept, T0 + 1, (ListedUrl(old),)),
             empty(kept, T0 + 9, fault=Reason.COPY_KEPT, why="no statements"),
-            UrlFetched(beyond, T0 + 1, chain=(seed,), facts=(("task", "refreshed()"),)),
+            UrlFetched(beyond, T0 + 1, chain=(seed,), facts=refreshed),
+            UrlFetched(seed, T0 + 30, target=hop, facts=refreshed),
+            UrlFetched(hop, T0 + 40, facts=refreshed),
         ],
     )
-    assert set(found) == {seed, form, listed, last, old, beyond}
-    assert found[beyond].first_linked_ms is None  # it is no seed
-    assert found[beyond].is_linked
+    assert set(found) == {seed, form, listed, last, old, hop, beyond}
+    for target in (beyond, hop):  # they are no seeds
+        assert found[target].first_linked_ms is None
+        assert found[target].is_linked
     assert not found[listed].is_linked
     dropped = {url for url, each in found.items() if each.is_dropped}
     assert dropped == {listed, last, old}
