@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import cos, hypot, inf, pi, sin
-from operator import attrgetter
+from operator import itemgetter
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
@@ -77,29 +77,12 @@ class PlacedName(NamedTuple):
     @property
     def end(self) -> tuple[float, float]:
         """The point of the box that is nearest to the dot."""
-        left, top, right, bottom = self.box
-        x, y = self.dot.x, self.dot.y
-        return min(max(x, left), right), min(max(y, top), bottom)
-
-    @property
-    def distance(self) -> float:
-        """The distance of the box from the dot."""
-        x, y = self.end
-        return hypot(x - self.dot.x, y - self.dot.y) - self.dot.radius
+        return _nearest(self.dot, self.box)
 
     @property
     def is_far(self) -> bool:
         """Whether a line connects the name with the dot."""
-        return self.distance > _FAR
-
-    def line(self) -> Iterator[ChartBox]:
-        """Yield small boxes along the line to the dot, without its ends."""
-        (x, y), dot = self.end, self.dot
-        n = int(self.distance / _FAR) if self.is_far else 0
-        for step in range(1, n + 1):
-            share = step / (n + 1)
-            x_at, y_at = dot.x + (x - dot.x) * share, dot.y + (y - dot.y) * share
-            yield ChartBox(x_at - 1, y_at - 1, x_at + 1, y_at + 1)
+        return _distance(self.dot, self.box) > _FAR
 
 
 def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
@@ -114,35 +97,41 @@ def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
     """
     named = [each for each in dots if each.name]
     is_anywhere = len(named) <= MAX_NAMES
-    boxes = [each.box for each in dots]
+    boxes = list(dict.fromkeys(each.box for each in dots))
     placed: list[PlacedName] = []
+    taken: list[ChartBox] = []
     lines: list[ChartBox] = []
     for dot in named[:MAX_NAMES]:
-        taken = [each.box for each in placed]
-        places = _places(dot, within if is_anywhere else None)
-        free = (x for x in places if within.holds(x.box))
-        best = _best(free, boxes, taken, lines)
+        name = dot.name
+        text = name if len(name) <= _MAX_CHARS else name[: _MAX_CHARS - 1] + "…"
+        width = _CHAR_WIDTH * sum(map(_share_of_width, text))
+        places = _places(dot, width, within if is_anywhere else None)
+        free = [each for each in places if within.holds(each)]
+        best = _best(dot, free, boxes, taken, lines)
         if best is not None:
-            placed.append(best)
-            lines += best.line()
+            placed.append(_placed(dot, text, best))
+            taken.append(best)
+            lines += _line(dot, best)
     return placed
 
 
 def _best(
-    places: Iterable[PlacedName],
+    dot: NamedDot,
+    places: Iterable[ChartBox],
     dots: Sequence[ChartBox],
     names: Sequence[ChartBox],
     lines: Sequence[ChartBox],
-) -> PlacedName | None:
+) -> ChartBox | None:
     """Return the nearest place without a name, and with few dots and lines."""
     best, least = None, inf
-    for place in sorted(places, key=attrgetter("distance")):
-        cost = place.distance
-        if cost >= least:
+    found = [(_distance(dot, place), place) for place in places]
+    for distance, place in sorted(found, key=itemgetter(0)):
+        if distance >= least:
             break
-        if _n_overlaps(place.box, names):
+        if _n_overlaps(place, names):
             continue
-        for part in _costs(place, dots, names, lines):
+        cost = distance
+        for part in _costs(dot, place, dots, names, lines):
             cost += part
             if cost >= least:
                 break
@@ -152,35 +141,55 @@ def _best(
 
 
 def _costs(
-    place: PlacedName,
+    dot: NamedDot,
+    place: ChartBox,
     dots: Sequence[ChartBox],
     names: Sequence[ChartBox],
     lines: Sequence[ChartBox],
 ) -> Iterator[int]:
     """Yield the parts of the cost of a place, those of least work first."""
-    yield _DOT_COST * _n_overlaps(place.box, dots)
-    for part in place.line():  # it begins in the crowd
+    yield _DOT_COST * _n_overlaps(place, dots)
+    for part in _line(dot, place):  # it begins in the crowd
         yield _LINE_COST * _n_overlaps(part, names)
-    yield _LINE_COST * _n_overlaps(place.box, lines)
+    yield _LINE_COST * _n_overlaps(place, lines)
 
 
 def _n_overlaps(box: ChartBox, others: Iterable[ChartBox]) -> int:
     """Return how many boxes have a common area with a box."""
     left, top, right, bottom = box
-    return sum(
-        left < other_right
-        and other_left < right
-        and top < other_bottom
-        and other_top < bottom
-        for other_left, other_top, other_right, other_bottom in others
-    )
+    n = 0
+    for other_left, other_top, other_right, other_bottom in others:
+        if left < other_right and other_left < right:
+            n += top < other_bottom and other_top < bottom
+    return n
 
 
-def _places(dot: NamedDot, anywhere: ChartBox | None) -> Iterator[PlacedName]:
-    """Yield places for the name of a dot: next to it, then all over a box, if any."""
-    name = dot.name
-    text = name if len(name) <= _MAX_CHARS else name[: _MAX_CHARS - 1] + "…"
-    width = _CHAR_WIDTH * sum(map(_share_of_width, text))
+def _nearest(dot: NamedDot, box: ChartBox) -> tuple[float, float]:
+    """Return the point of a box that is nearest to a dot."""
+    left, top, right, bottom = box
+    return min(max(dot.x, left), right), min(max(dot.y, top), bottom)
+
+
+def _distance(dot: NamedDot, box: ChartBox) -> float:
+    """Return the distance of a box from a dot."""
+    x, y = _nearest(dot, box)
+    return hypot(x - dot.x, y - dot.y) - dot.radius
+
+
+def _line(dot: NamedDot, box: ChartBox) -> Iterator[ChartBox]:
+    """Yield small boxes along the line between dot and box, without its ends."""
+    n = int(_distance(dot, box) / _FAR)
+    x, y = _nearest(dot, box)
+    for step in range(1, n + 1):
+        share = step / (n + 1)
+        x_at, y_at = dot.x + (x - dot.x) * share, dot.y + (y - dot.y) * share
+        yield ChartBox(x_at - 1, y_at - 1, x_at + 1, y_at + 1)
+
+
+def _places(
+    dot: NamedDot, width: float, anywhere: ChartBox | None
+) -> Iterator[ChartBox]:
+    """Yield places for a name: next to its dot, then all over a box, if any."""
     distance = dot.radius + _GAP
     for step in range(_DIRECTIONS):
         angle = 2 * pi * step / _DIRECTIONS
@@ -188,24 +197,22 @@ def _places(dot: NamedDot, anywhere: ChartBox | None) -> Iterator[PlacedName]:
         side = (across > 0.3) - (across < -0.3)
         left = dot.x + across * distance - width * (1 - side) / 2
         top = dot.y + down * (distance + _HEIGHT / 2) - _HEIGHT / 2
-        yield _placed(dot, text, left, top, width)
+        yield ChartBox(left, top, left + width, top + _HEIGHT)
     if anywhere is not None:
-        for top in range(int(anywhere.top), int(anywhere.bottom), _STEP):
-            for left in range(int(anywhere.left), int(anywhere.right), _STEP):
-                yield _placed(dot, text, left, top, width)
+        lefts = range(int(anywhere.left), int(anywhere.right), _STEP)
+        for y in range(int(anywhere.top), int(anywhere.bottom), _STEP):
+            for x in lefts:
+                yield ChartBox(x, y, x + width, y + _HEIGHT)
 
 
-def _placed(
-    dot: NamedDot, text: str, left: float, top: float, width: float
-) -> PlacedName:
+def _placed(dot: NamedDot, text: str, box: ChartBox) -> PlacedName:
     """Return a name in a box, at the end that is nearer to the dot."""
-    box = ChartBox(left, top, left + width, top + _HEIGHT)
-    x, anchor = left + width / 2, "middle"
+    x, anchor = (box.left + box.right) / 2, "middle"
     if box.left >= dot.x:
         x, anchor = box.left, "start"
     elif box.right <= dot.x:
         x, anchor = box.right, "end"
-    return PlacedName(text, x, top + _HEIGHT / 2 + 4, anchor, box, dot)
+    return PlacedName(text, x, box.top + _HEIGHT / 2 + 4, anchor, box, dot)
 
 
 def _share_of_width(char: str) -> float:

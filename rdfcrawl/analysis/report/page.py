@@ -7,11 +7,10 @@ link or a style.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.report.charts import draw_chart
 from rdfcrawl.analysis.report.content import (
     CrawlReport,
     ReportCell,
@@ -119,8 +118,13 @@ _is_time: Final = re.compile(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?").fullmatch
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def iter_page(report: CrawlReport) -> Iterator[str]:
-    """Yield a report as HTML, piece by piece."""
+def iter_page(report: CrawlReport, charts: Mapping[str, str]) -> Iterator[str]:
+    """Yield a report as HTML, piece by piece.
+
+    Args:
+        report: to be shown.
+        charts: the drawn figures by key.
+    """
     title = escape(report.title)
     yield (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
@@ -133,7 +137,7 @@ def iter_page(report: CrawlReport) -> Iterator[str]:
     yield from _contents(report)
     yield "</header>\n<main>\n"
     for section in report.sections:
-        yield from _section(section)
+        yield from _section(section, charts)
     yield "</main>\n</body>\n</html>\n"
 
 
@@ -144,7 +148,7 @@ def _contents(report: CrawlReport) -> Iterator[str]:
     yield "</ul></nav>\n"
 
 
-def _section(section: ReportSection) -> Iterator[str]:
+def _section(section: ReportSection, charts: Mapping[str, str]) -> Iterator[str]:
     key = escape(section.key)
     yield f'<section id="{key}" aria-labelledby="{key}-heading">\n'
     yield f'<h2 id="{key}-heading">{escape(section.title)}</h2>\n'
@@ -156,16 +160,16 @@ def _section(section: ReportSection) -> Iterator[str]:
             yield '<div class="figures">\n' if is_figure else "</div>\n"
             is_open = is_figure
         if isinstance(item, ReportFigure):
-            yield from _figure(item)
+            yield from _figure(item, charts[item.key])
         else:
             yield from _table(item)
     yield "</div>\n</section>\n" if is_open else "</section>\n"
 
 
-def _figure(figure: ReportFigure) -> Iterator[str]:
+def _figure(figure: ReportFigure, chart: str) -> Iterator[str]:
     yield f'<figure id="figure-of-{escape(figure.key)}">\n'
     yield f"<h3>{escape(figure.title)}</h3>\n"
-    yield draw_chart(figure)
+    yield chart
     why = f"{figure.why_empty} " if figure.is_empty else ""
     yield f"\n<figcaption>{escape(why + figure.sentence)}</figcaption>\n</figure>\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,12 +45,13 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     names = PAGE_NAME, JSON_NAME, CONTENTS_NAME
     page, data, contents = (folder / name for name in names)
+    charts = {x.key: draw_chart(x) for x in report.items if isinstance(x, ReportFigure)}
     with replacing_file(page) as file:
-        file.writelines(iter_page(report))
+        file.writelines(iter_page(report, charts))
     with replacing_file(data) as file:
         file.writelines(iter_json(report))
     with replacing_file(contents) as file:
-        file.write(_encode(_contents_of(report)))
+        file.write(_encode(_contents_of(report, charts)))
     written = [page, data, contents]
     for item in report.items:
         path = folder / f"{item.key}.csv"
@@ -60,21 +61,21 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
     return written
 
 
-def _contents_of(report: CrawlReport) -> dict[str, Any]:
+def _contents_of(report: CrawlReport, charts: Mapping[str, str]) -> dict[str, Any]:
     """Return a report as JSON values: charts as SVG, and the first rows of tables."""
     sections = [
         {
             "key": section.key,
             "title": section.title,
             "sentence": section.sentence,
-            "items": [_first_of(item) for item in section.items],
+            "items": [_first_of(x, charts.get(x.key, "")) for x in section.items],
         }
         for section in report.sections
     ]
     return {"title": report.title, "scope": report.scope, "sections": sections}
 
 
-def _first_of(item: ReportFigure | ReportTable) -> dict[str, Any]:
+def _first_of(item: ReportFigure | ReportTable, chart: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "key": item.key,
         "title": item.title,
@@ -82,8 +83,8 @@ def _first_of(item: ReportFigure | ReportTable) -> dict[str, Any]:
         "why_empty": item.why_empty if item.is_empty else "",
     }
     if isinstance(item, ReportFigure):
-        chart = "" if item.is_empty else draw_chart(item)
-        return found | {"chart": chart, "columns": [], "rows": [], "n_rows": 0}
+        shown = "" if item.is_empty else chart
+        return found | {"chart": shown, "columns": [], "rows": [], "n_rows": 0}
     rows = [[_json_cell(cell) for cell in row] for row in item.rows[:_FIRST_ROWS]]
     n_rows = len(item.rows) + item.n_left_out
     return found | {
