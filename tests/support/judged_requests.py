@@ -10,6 +10,7 @@ from tests.support.random_web import MOVED, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
 K = 8  # words of a shingle
 
@@ -21,6 +22,7 @@ class SeenRequest(NamedTuple):
         ms: its begin.
         answers: of the web at that time.
         last_url: the URL to which redirects were followed, or its own.
+        asked: all URLs that the same run has requested.
         pinged: sitemaps that were read after a ping.
     """
 
@@ -29,6 +31,7 @@ class SeenRequest(NamedTuple):
     status: int
     answers: Mapping[str, Answer]
     last_url: str
+    asked: AbstractSet[str]
     pinged: frozenset[str] = frozenset()
 
     @property
@@ -38,10 +41,10 @@ class SeenRequest(NamedTuple):
 
     @property
     def end(self) -> str:
-        """The URL at which its redirects end."""
-        url = self.url
-        while (answer := self.answers.get(url)) and answer.target:
-            url = answer.target
+        """The URL at which its redirects end, as far as they were followed."""
+        url, target = self.url, self.answer.target
+        while url in self.asked and target:
+            url, target = target, self.answers.get(target, Answer(404)).target
         return url
 
     def hops(self) -> Iterator[SeenRequest]:

@@ -19,7 +19,7 @@ from tests.support.judged_requests import (
     site_of,
     unix_ms,
 )
-from tests.support.random_web import LIVING, MOVED, PRIVATE, SOFT_404, Answer, normal
+from tests.support.random_web import LIVING, MOVED, PRIVATE, SOFT_404, normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -215,8 +215,8 @@ class WebMeasures:
             if fetches[-1].answer.target:
                 pairs.add((url, fetches[-1].end))
                 continue
-            read = [each for each in fetches if each.status in LIVING]
-            content = read[-1].content if read else Answer()
+            own = (x for x in fetches if x.status in LIVING and not x.answer.target)
+            content = max(own, key=lambda x: x.ms, default=fetches[-1]).answer
             for each in (*content.links, content.canonical):
                 pairs.add((url, normal(each or url)))
         return {(one, other) for one, other in pairs if one != other}

@@ -20,7 +20,7 @@ _WIDE: Final = frozenset("mwMW@%")
 _GAP: Final = 2
 _FAR: Final = 9
 _DIRECTIONS: Final = 16
-_STEP: Final = 8  # between places that are not next to the dot
+_ACROSS, _DOWN = 24, 8  # between places that are not next to the dot
 # A name moves away by as many units rather than cover a dot, or cross a line.
 _DOT_COST: Final = 25
 _LINE_COST: Final = 60
@@ -199,8 +199,8 @@ def _places(
         top = dot.y + down * (distance + _HEIGHT / 2) - _HEIGHT / 2
         yield ChartBox(left, top, left + width, top + _HEIGHT)
     if anywhere is not None:
-        lefts = range(int(anywhere.left), int(anywhere.right), _STEP)
-        for y in range(int(anywhere.top), int(anywhere.bottom), _STEP):
+        lefts = range(int(anywhere.left), int(anywhere.right), _ACROSS)
+        for y in range(int(anywhere.top), int(anywhere.bottom), _DOWN):
             for x in lefts:
                 yield ChartBox(x, y, x + width, y + _HEIGHT)
 

@@ -99,15 +99,16 @@ class RandomRuns:
         """Note the requests of the last run."""
         assert result.code == 0, result.stderr
         last_ms = self.requests[-1].ms if self.requests else 0
-        ends = ends_of(result)
+        ends, asked = ends_of(result), set[str]()
         pinged, answers = frozenset(self._pinged), dict(self.web.answers)
         for spelled, ms, status in requests(result):
             url = normal(spelled)
             is_guess = url.endswith("/sitemap.xml") or "/.well-known/" in url
             if ms > last_ms and not is_guess and not url.endswith("/robots.txt"):
                 end = normal(ends.get((spelled, ms), spelled))
-                seen = SeenRequest(url, ms, status, answers, end, pinged)
+                seen = SeenRequest(url, ms, status, answers, end, asked, pinged)
                 self.requests.append(seen)
+                asked |= {url, *(each.url for each in seen.hops())}
         self._pinged.clear()
 
     def next_day(self) -> None:
