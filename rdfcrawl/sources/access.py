@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core import namespaces
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, SD, VOID
@@ -189,6 +189,15 @@ _MAX_OFFERS: Final = 3
 _MAX_PARTS: Final = 3  # dataset, distribution, service
 
 
+class _SortedFiles(NamedTuple):
+    """Files with data, of unknown format, pages, and URLs that are left out."""
+
+    data: list[NamedDistribution]
+    unknown: list[NamedDistribution]
+    pages: dict[str, None]
+    left_out: set[str]
+
+
 @dataclass(slots=True)
 class AccessScan:
     """Collects descriptions of datasets from the statements of one document.
@@ -276,29 +285,12 @@ class AccessScan:
         """
         if not self._n_facts:  # the common case
             return DatasetDescriptions()
-        from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind
-
         accesses = [
             self._access(subject, way, url, document_url)
             for subject, url, way in self._named
         ]
-        links = dict(self._pages)
-        left_out: set[str] = set()
-        unknown: list[NamedDistribution] = []
-        for subject, url, predicate in self._iter_files():
-            kind = self._kind(subject, url)
-            if kind in (TargetKind.DUMP, TargetKind.SPARQL):
-                way = AccessMethod(kind)
-                accesses.append(self._access(subject, way, url, document_url))
-            elif kind is not None and kind not in FETCHED:
-                left_out.add(url)
-            elif kind is not None and (
-                predicate not in _CONTENTS or subject in self._dataset_of
-            ):
-                links[url] = None
-                if predicate != _ACCESS:
-                    file = self._access(subject, AccessMethod.DUMP, url, document_url)
-                    unknown.append(replace(file, is_unknown=True))
+        files, unknown, links, left_out = self._sorted_files(document_url)
+        accesses += files
         for subject, url in self._services:
             access = self._access(subject, AccessMethod.SPARQL, url, document_url)
             if any("sparql" in each.lower() for each in access.formats):
@@ -321,6 +313,29 @@ class AccessScan:
             left_out=tuple(sorted(left_out - taken)),
             services=frozenset(self._iter_services(document_url)),
         )
+
+    def _sorted_files(self, document_url: str) -> _SortedFiles:
+        from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind
+
+        accesses: list[NamedDistribution] = []
+        links = dict(self._pages)
+        left_out: set[str] = set()
+        unknown: list[NamedDistribution] = []
+        for subject, url, predicate in self._iter_files():
+            kind = self._kind(subject, url)
+            if kind in (TargetKind.DUMP, TargetKind.SPARQL):
+                way = AccessMethod(kind)
+                accesses.append(self._access(subject, way, url, document_url))
+            elif kind is not None and kind not in FETCHED:
+                left_out.add(url)
+            elif kind is not None and (
+                predicate not in _CONTENTS or subject in self._dataset_of
+            ):
+                links[url] = None
+                if predicate != _ACCESS:
+                    file = self._access(subject, AccessMethod.DUMP, url, document_url)
+                    unknown.append(replace(file, is_unknown=True))
+        return _SortedFiles(accesses, unknown, links, left_out)
 
     def _iter_services(self, document_url: str) -> Iterator[str]:
         """Yield the names of described services that belong to no dataset."""

@@ -169,7 +169,35 @@ class CrossHostChecks:
     async def _decide(self, text: str, response: HarvestedResponse) -> None:
         """Queue a dataset, unless the sitemaps of a host in it are not read yet."""
         dataset, sitemap, sites = _from_text(text)
-        document, log = response.document, response.log
+        document = response.document
+        refused = await self._refused(text, response)
+        if refused is None:
+            return
+        kept = believed(dataset, refused, response.log)
+        response.follow_ups.extend(
+            _part(part.url, document) for part in kept.parts_left
+        )
+        slicings = (endpoint.slicing for endpoint in kept.endpoints)
+        known = KnownDataset(
+            name=dataset_iri(dataset, sitemap),
+            ways=ways_to_dataset(kept, seed=self._crawl),
+            prefixes=kept.prefixes,
+            samples=kept.samples,
+            lastmod=dataset.lastmod,
+            changefreq=dataset.changefreq,
+            described_by=next(filter(None, slicings), Slicing.CBD),
+        )
+        found = await self._datasets.register(known, document, source=sitemap)
+        _add(found, response)
+        if dataset.uri and may_list(dataset.uri, sitemap, sites):
+            response.follow_ups.append(self._itself(dataset.uri, document))
+
+    async def _refused(
+        self, text: str, response: HarvestedResponse
+    ) -> list[CrossHostStatement] | None:
+        """Return statements that their hosts do not confirm; None to wait for one."""
+        dataset, sitemap, sites = _from_text(text)
+        log = response.log
         refused: list[CrossHostStatement] = []
         is_waiting = False
         for claim in claims_about_others(dataset, sitemap, sites):
@@ -192,26 +220,7 @@ class CrossHostChecks:
                     Reason.TOO_MANY_ENTRIES, "hosts in the statements of a sitemap"
                 )
                 refused.append(claim)
-        if is_waiting:
-            return
-        kept = believed(dataset, refused, log)
-        response.follow_ups.extend(
-            _part(part.url, document) for part in kept.parts_left
-        )
-        slicings = (endpoint.slicing for endpoint in kept.endpoints)
-        known = KnownDataset(
-            name=dataset_iri(dataset, sitemap),
-            ways=ways_to_dataset(kept, seed=self._crawl),
-            prefixes=kept.prefixes,
-            samples=kept.samples,
-            lastmod=dataset.lastmod,
-            changefreq=dataset.changefreq,
-            described_by=next(filter(None, slicings), Slicing.CBD),
-        )
-        found = await self._datasets.register(known, document, source=sitemap)
-        _add(found, response)
-        if dataset.uri and may_list(dataset.uri, sitemap, sites):
-            response.follow_ups.append(self._itself(dataset.uri, document))
+        return None if is_waiting else refused
 
     def _itself(self, uri: str, document: Document) -> FollowUp:
         """Return the record of the page about a dataset, requested in each run."""

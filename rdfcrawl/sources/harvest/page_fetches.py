@@ -145,15 +145,7 @@ class PageFetches:
             task = RevisitedPage(run)
         if not isinstance(task, _REVISITED):
             return
-        is_fetched = 200 <= status < 400 and not (
-            document.is_deleted or document.is_doubtful
-        )
-        if record.kind is Kind.DUMP:
-            is_fetched = is_fetched and not shortfall_of(document)
-        # The target of a redirect to another host is noted in its turn.
-        is_fetched = is_fetched and not (
-            document.response.is_partial or _is_redirect(status)
-        )
+        is_fetched = _is_fetched(document)
         secs = document.response.started_ms // 1000
         is_same = status == 304 or document.has_same_statements or not is_fetched
         fetch = PageFetch(
@@ -172,11 +164,10 @@ class PageFetches:
             status == 304 or document.has_same_statements
         )
         if is_fetched and not document.has_losses:
-            etag, last_modified = (
-                document.response.etag,
-                document.response.last_modified,
+            response = document.response
+            fetch = replace(
+                fetch, etag=response.etag, last_modified=response.last_modified
             )
-            fetch = replace(fetch, etag=etag, last_modified=last_modified)
         self._noted[url] = fetch, status, is_unclear
         self._forgotten.discard(url)
         self._withdrawn.discard(url)
@@ -320,6 +311,16 @@ class UsualPages:
 
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:
     return bool(fetch.n_failures) or fetch.is_doubtful or 300 <= status < 400
+
+
+def _is_fetched(document: Document) -> bool:
+    """Return whether all of a page was fetched, or is as before."""
+    # The target of a redirect to another host is noted in its turn.
+    if not 200 <= document.status < 400 or _is_redirect(document.status):
+        return False
+    if document.is_deleted or document.is_doubtful or document.response.is_partial:
+        return False
+    return document.record.kind is not Kind.DUMP or not shortfall_of(document)
 
 
 def _is_redirect(status: int) -> bool:
