@@ -124,6 +124,19 @@ class DocumentDiscovery:
             return False
         return document.status < 300 and self.follow.wants_datasets
 
+    async def _has_moved(self, document: Document) -> bool:
+        """Return whether a page is redirected elsewhere than in the last run.
+
+        The place may be a page to log in: the next run believes it, and the former URL
+        speaks for itself.
+        """
+        task = document.record.task
+        if isinstance(task, RefreshedPage):
+            return task.read_at not in ("", document.url)
+        if isinstance(task, CollectionPage):  # the former place is not known
+            return document.url != document.record.url
+        return bool(await self._fetches.left_by(document))
+
     async def _of_task(self, document: Document) -> Discovery:
         """Return the records that replace a dump, or the former URL of a page."""
         discovery, task = NOTHING_FOUND, document.record.task
@@ -199,8 +212,8 @@ class DocumentDiscovery:
             left_out += await self._offered(document, scan.accesses.datasets)
         if not self._wants_endpoints:
             findings = findings.without(AccessMethod.SPARQL)
-        if findings.is_empty and not self._run:  # none to withdraw
-            return left_out
+        if findings.is_empty and (not self._run or await self._has_moved(document)):
+            return left_out  # none to withdraw
         datasets = self._context.datasets
         return left_out + await datasets.described(findings, document)
 

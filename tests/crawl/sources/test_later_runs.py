@@ -313,13 +313,16 @@ def test_pages_that_no_longer_describe_a_dataset(
 
     This is so whether the page is a seed, due behind a link or by `scrapy refresh`, in
     a sitemap, a feed or a collection, and whether it keeps terms of the vocabulary. A
-    page that fails, or has equal content, keeps its data.
+    page that fails, leads to a page to log in, or has equal content, keeps its data.
     """
     site, folder = DatasetSite(loopback, "127.20.8.16"), commands.folder()
-    names = ("terms", "bare", "fails", "equal")
+    names = ("terms", "bare", "fails", "equal", "login")
     for name in names:
         site.dump(name, "first")
     pages = [schema_page(site, name, site.at(f"/{name}.nt")) for name in names]
+    served = site.server.pages
+    served["/real"] = served["/page/login"]
+    served["/page/login"] = loopback.redirect("/real", "302 Found")
 
     def crawl(month: int) -> dict[str, str]:
         date = f"2024-0{month}-01"
@@ -349,4 +352,6 @@ def test_pages_that_no_longer_describe_a_dataset(
     schema_page(site, "terms", "")
     site.tagged("/page/bare", b"<> <urn:x:to> 1 .")
     site.fails("/page/fails", "500 Oops")
-    assert crawl(2) == {"fails": "first", "equal": "first"}
+    site.put("/log-in", b"<html><p>Log in</p></html>", "text/html")
+    served["/page/login"] = loopback.redirect("/log-in", "302 Found")
+    assert crawl(2) == dict.fromkeys(("fails", "equal", "login"), "first")
