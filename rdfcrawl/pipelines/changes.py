@@ -260,13 +260,17 @@ def lost_copy(document: Document) -> str:
     """Return the URL of a page whose statements are deleted; empty if all stay.
 
     They are deleted if the page is gone, or was read at another URL, also of another
-    host. Other responses change nothing stored, and none affects the URL where the page
-    was read before, which is requested by itself.
+    host. Other responses change nothing stored. The URL where the page was read before
+    is affected by its own response alone: at the end of the same redirect, or to a
+    request of its own.
     """
     task, url = document.record.task, requested_url(document)
-    if not isinstance(task, RefreshedPage) or not task.is_stored or task.read_at:
+    if not isinstance(task, RefreshedPage) or not task.is_stored:
         return ""
-    if task.is_gone(document.status, document.response.started_ms):
+    is_gone = task.is_gone(document.status, document.response.started_ms)
+    if task.read_at:
+        return document.url if is_gone and document.url == task.read_at else ""
+    if is_gone:
         return url
     is_elsewhere = document.url != url
     if any(fault.reason is not Reason.EMPTY for fault in document.faults):

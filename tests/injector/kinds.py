@@ -7,7 +7,7 @@ options of its node in the data web, or with a function of `files.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.dataweb.config import NodeKind
@@ -42,6 +42,7 @@ class SourceKind:
         is_by_graph: the truth of files is compared graph by graph, not by subject.
         has_links: see `CrawlChain`.
         is_variant: only `python -m tests.injector` tries it.
+        is_behind: each URL is redirected to one of the same site, below `/at`.
     """
 
     name: str
@@ -57,6 +58,7 @@ class SourceKind:
     is_by_graph: bool = True
     has_links: bool = False
     is_variant: bool = False
+    is_behind: bool = False
 
     @property
     def group(self) -> int:
@@ -123,7 +125,7 @@ _NO_API: Final[dict[str, Any]] = {"search": "refused", "lists": False}
 _SECOND: Final = DatasetNames.SECOND
 _IN_PARTS: Final = (DatasetWay.FRAGMENTS, DatasetWay.DUMP)
 
-KINDS: Final = (
+_KINDS: Final = (
     SourceKind("pages", files.pages, 8),
     SourceKind("index", files.sitemap_index, 8),
     SourceKind("feed", files.feed, 6),
@@ -171,5 +173,31 @@ KINDS: Final = (
         seed="/tree",
         is_variant=True,
         **_LINKS,
+    ),
+)
+_BEHIND: Final = (
+    "pages",
+    "index",
+    "dumps",
+    "void",
+    "list",
+    "ways",
+    "portal",
+    "changes",
+)
+
+KINDS: Final = (
+    *_KINDS,
+    *(
+        replace(
+            kind,
+            name=f"{kind.name} behind",
+            n_requests=2 * kind.n_requests,
+            is_by_graph=False,
+            is_variant=True,
+            is_behind=True,
+        )
+        for kind in _KINDS
+        if kind.name in (*_BEHIND, "links", "tree")
     ),
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.injector.kinds import SourceKind
     from tests.support.crawl_webs import Loopback
 
+_BEHIND: Final = "/at"
 _LOOK_SECS: Final = 0.02
 _STALL_SECS: Final = 30.0  # longer than the crawls wait
 _PAGE: Final = b"<!DOCTYPE html><html><title>Busy</title><p>Back soon.</html>"
@@ -152,10 +153,12 @@ class InjectedSite:
     def _respond(
         self, request: RawRequest, version: int, changes: Mapping[str, str]
     ) -> NodeResponse:
-        fields = {**request.headers, **changes}
+        fields, target = {**request.headers, **changes}, request.target
+        if self.kind.is_behind and not target.startswith(_BEHIND):
+            return NodeResponse(302, headers=(("Location", _BEHIND + target),))
         given = NodeRequest(
             request.method,
-            request.target,
+            target.removeprefix(_BEHIND) if self.kind.is_behind else target,
             fields.get("accept", ""),
             fields.get("content-type", ""),
             request.body,

@@ -120,6 +120,36 @@ def test_pages_are_kept_as_their_answers_say(
     assert later == [again] * 2
 
 
+def test_pages_behind_redirects_are_gone_with_their_targets(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the target of a redirect is gone, then so are its statements, as a page's are.
+
+    So it is for descriptions to which the URI of a thing leads (303), and for targets
+    on other hosts; not if the target fails otherwise.
+    """
+    site, other = AgingSite(loopback, "127.96.7.1"), AgingSite(loopback, "127.96.7.2")
+    ends = {"ended": "410 Gone", "lacks": "404 Not Found", "fails": "500 Oops"}
+    for name in ends:
+        site.says(f"/{name}-there", name)
+        site.server.pages[f"/{name}"] = loopback.redirect(f"/{name}-there")
+    site.server.pages["/far"] = loopback.redirect(other.says("/far-there", "far"))
+    links = "".join(f"<> <urn:x:to> <{site.at(f'/{x}')}> ." for x in (*ends, "far"))
+    folder = commands.folder()
+    result = commands.crawl([site.tagged("/", links.encode())], folder=folder)
+    assert sorted(said(result).values()) == ["ended", "fails", "far", "lacks"]
+    for name, status in ends.items():
+        site.fails(f"/{name}-there", status)
+    other.fails("/far-there", "410 Gone")
+    stored = []
+    for _ in range(3):
+        told = refresh(commands, folder, REFRESH_RETRY_SECS=0, REFRESH_GONE_SECS=0)
+        assert told.code == 0, told.stderr
+        result = commands.crawl(folder=folder, RETRY_TIMES=0)
+        stored.append(sorted(said(result).values()))
+    assert stored == [["fails", "lacks"], ["fails", "lacks"], ["fails"]]
+
+
 def test_former_target_of_a_refreshed_page_answers_for_itself(
     commands: Commands, loopback: Loopback
 ) -> None:
