@@ -103,6 +103,7 @@ SCHEMA: Final = pa.schema(
 """Columns of a URI; see the reference of the URL database."""
 
 _GROUP_ROWS: Final = 64 * 1024
+_PART_ROWS: Final = 4 * 1024  # that are Python objects at a time: 5 KB each
 # Values that mean "unknown"; in other columns it is the empty text.
 _UNKNOWN: Final = {"started": (0,), "http_status": (0,), "run": (-1,), "n_urls": ()}
 
@@ -132,10 +133,15 @@ def write_parquet(
     n_rows = 0
     try:
         with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            for some in in_batches(left, _GROUP_ROWS):
-                rows = [_row(*each, mirror, ranks) for each, mirror in some]
-                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
-                n_rows += len(rows)
+            rows = (_row(*each, mirror, ranks) for each, mirror in left)
+            parts = (
+                pa.Table.from_pylist(some, SCHEMA)
+                for some in in_batches(rows, _PART_ROWS)
+            )
+            for group in in_batches(parts, _GROUP_ROWS // _PART_ROWS):
+                table = pa.concat_tables(group)
+                writer.write_table(table)
+                n_rows += table.num_rows
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

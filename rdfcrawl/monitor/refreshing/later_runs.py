@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 _LEFT: Final = "REDIRECTED"
 _MOST_REDIRECTS: Final = 5  # of a seed, in a chain
+_SORT_BYTES: Final = 32 * 1024 * 1024  # of memory of the worker
 _OTHERS: Final = "fetched pages are left to `scrapy refresh` (REVISITS=refresh)"
 
 
@@ -87,7 +88,8 @@ class LaterRun:
             root = self.options.paths.root
             KeptTime(root).resume()
             words = await self._queue_plan(root, queue) if is_left else ""
-            build(root, self.options.normal_form, scratch=root)
+            form = self.options.normal_form
+            build(root, form, memory_bytes=_SORT_BYTES, scratch=root)
             queued = await queue.failed(only_owed=not self.retries_failed)
             with UrlDatabase(root) as database:
                 pages = DuePages(self, database, queued, only_seeds=is_left)
