@@ -126,18 +126,9 @@ def crawl(
     root = folder / "crawl"
     shutil.rmtree(root, ignore_errors=True)
     command = ["crawl"] if n_workers == 1 else ["workers", f"-n{n_workers}"]
-    line = [
-        *(sys.executable, "-m", "scrapy", *command, "linkeddata"),
-        *("-a", f"seeds=@{seeds}"),
-        *("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=64"),
-        *("-s", f"CRAWL_DIR={root}", "-s", "PROGRESS=off"),
-        # Else a small crawl is read again when it has ended, and a large one is not.
-        *("-s", "DESCRIBE=off"),
-        *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
-        *words,
-    ]
+    line = crawl_line([*command, "linkeddata"], root, seeds)
     watch = _Watch(root / "linkeddata" / "frontier" / "redis.sock")
-    usage = run_measured(line, watch.look)
+    usage = run_measured([*line, *words], watch.look)
     n_documents = count_activities(root / "linkeddata")
     if usage.exit_code != exit_code or not n_documents:
         raise RuntimeError(f"a crawl of {n_documents} documents: {usage}")
@@ -149,6 +140,19 @@ def crawl(
         watch.worker_bytes / 1e6,
         watch.child_bytes / 1e6,
     )
+
+
+def crawl_line(command: list[str], root: Path, seeds: Path) -> list[str]:
+    """Return the command line of a crawl of loopback without delay."""
+    return [
+        *(sys.executable, "-m", "scrapy", *command),
+        *("-a", f"seeds=@{seeds}"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=64"),
+        *("-s", f"CRAWL_DIR={root}", "-s", "PROGRESS=off"),
+        # Else a small crawl is read again when it has ended, and a large one is not.
+        *("-s", "DESCRIBE=off"),
+        *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
+    ]
 
 
 @dataclass(slots=True)

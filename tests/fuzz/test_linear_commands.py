@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.bench.bench_commands import COMMANDS, run_command
 from tests.bench.documents.server import host, served
-from tests.bench.measured import crawl, run_measured
+from tests.bench.measured import crawl
 from tests.fuzz.contents import CONTENTS, URL
 
 if TYPE_CHECKING:
@@ -27,18 +27,7 @@ _TYPES: Final = {
     "datasets of DCAT": "text/turtle",
     "sitemaps": "application/xml",
 }
-_COMMANDS: Final = {
-    "store load": ("store", "load", "trig:{}/trig"),
-    "store verify": ("store", "verify", "trig:{}/trig"),
-    "store load of Oxigraph": ("store", "load", "oxigraph:{}/oxigraph"),
-    "store load of Parquet": ("store", "load", "parquet:{}/parquet"),
-    "query": ("query", "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"),
-    "export": ("export", "--to", "{}/all.nq"),
-    "changes": ("changes",),
-    "report": ("report",),
-    "urldb build": ("urldb", "build"),
-    "frontier": ("frontier", "hosts"),
-}
+_COMMANDS: Final = [name for name in COMMANDS if name != "crawl again"]
 
 
 def _documents(name: str, n_chars: int, port: int) -> Documents:
@@ -59,12 +48,9 @@ def _costs(folder: Path, name: str, n_chars: int) -> dict[str, float]:
         seeds = folder / "seeds.txt"
         seeds.write_text("\n".join(url for url in documents if "/d/" in url))
         costs = {"crawl": crawl(folder, seeds, "-a", "depth=0").cpu_secs}
-    for command, words in _COMMANDS.items():
-        line = [word.replace("{}", str(folder)) for word in words]
-        setting = f"CRAWL_DIR={folder / 'crawl'}"
-        usage = run_measured(
-            [sys.executable, "-m", "scrapy", *line, "-s", setting], lambda _: None
-        )
+        url = next(iter(documents))
+    for command in _COMMANDS:
+        usage = run_command(folder, command, url)
         assert usage.exit_code in (0, 1), command
         costs[command] = usage.cpu_secs
     return costs

@@ -32,9 +32,8 @@ def served(make: Callable[[int], Documents], *, port: int = 0) -> Iterator[Docum
             robots.txt.
         port: of all hosts, or 0 for a free one.
     """
-    port = port or free_port()
     listener = socket.create_server(("0.0.0.0", port), backlog=4096)
-    documents = make(port)
+    documents = make(listener.getsockname()[1])
     answers = {
         url.removeprefix("http://").encode(): _answer(*document)
         for url, document in documents.items()
