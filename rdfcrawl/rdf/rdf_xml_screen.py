@@ -70,9 +70,8 @@ _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
 _PARSE_TYPE_MARK, _DIR_MARK = map(outline_of, (b"parseType", b":dir="))
-_USUAL_PARSE_TYPES: Final = (
-    b'parseType="Collection">', b'parseType="Resource">', LITERAL + b">"
-)  # fmt: skip
+_LITERAL_END: Final = LITERAL.removeprefix(b"parseType") + b">"
+_USUAL_ENDS: Final = (b'="Collection">', b'="Resource">', _LITERAL_END)
 _ALONE = re.compile(rb"<[^\s<>=\"']++\s++[\w.-]++:\Z")  # before the only attribute
 _TAIL_BYTES: Final = 2048  # with comments behind the root
 
@@ -230,15 +229,14 @@ class RdfXmlScreen(XmlScreen):
 
         For XML literals, the screen of them is set.
         """
-        numbers = [block.count(each) for each in _USUAL_PARSE_TYPES]
-        before = block.split(b"parseType")
-        before.pop()
-        if sum(numbers) != len(before):
+        parts = block.split(b"parseType")
+        if not all(part.startswith(_USUAL_ENDS) for part in parts[1:]):
             return False
-        tags = {part[part.rfind(b"<") :] for part in before}
+        tags = {part[part.rfind(b"<") :] for part in parts[:-1]}
         if not all(map(_ALONE.match, tags)):
             return False
-        if numbers[-1] and self._literals is None:
+        has_literals = any(part.startswith(_LITERAL_END) for part in parts[1:])
+        if has_literals and self._literals is None:
             if self._is_begun:
                 raise LiteralsNeeded
             self._literals = LiteralScreen()

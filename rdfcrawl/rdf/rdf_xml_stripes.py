@@ -60,8 +60,9 @@ def _stripes(*, has_comments: bool, begins_with_node: bool) -> re.Pattern[bytes]
 
 def _tag(*excluded: bytes) -> bytes:
     """Return the expression of a start tag up to its end."""
-    ends = [name[-3:] for name in excluded]  # of one length, for one look-behind
-    before = b"(?<!\n)(?<!%b)" % b"|".join(end for end in ends if len(end) == 3)
-    before += b"".join(b"(?<!%b)" % end for end in ends if len(end) < 3)
-    value = rb"=(?:\"[^\"\n<]*+\"|'[^'\n<]*+')"
-    return rb"[^<>=/!?]*+(?:%b%b[^<>=/]*+)*+" % (before, value)
+    # Of one length, for one look-behind; most tags have no `=`, which is found first.
+    ends = [b"%b=" % name[-3:] for name in excluded]
+    before = b"(?<!\n=)(?<!%b)" % b"|".join(end for end in ends if len(end) == 4)
+    before += b"".join(b"(?<!%b)" % end for end in ends if len(end) < 4)
+    value = rb"(?:\"[^\"\n<]*+\"|'[^'\n<]*+')"
+    return rb"[^<>=/!?]*+(?:=%b%b[^<>=/]*+)*+" % (before, value)
