@@ -7,7 +7,7 @@ requested, and deleted datasets become tombstones.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
@@ -72,7 +72,8 @@ from rdfcrawl.sources.harvest.run_state import RunState
 # Tables of a portal, or of a part of a portal (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
 _SUCCESS: Final = "success"  # `FinishedHarvest`
-_KNOWN: Final = "known"  # id -> name
+_KNOWN: Final = "known"  # id -> name; empty if another dataset has it now
+_OWNERS: Final = "owners"  # name -> id
 _MET: Final = "met"  # in a run: id, and "name " + name
 _BATCH_SIZE: Final = 1000
 _DECODED: Final = 20  # datasets in memory
@@ -285,7 +286,8 @@ class CkanHarvester(Harvester):
         store, source = self._store, _key_of(portal)
         state, met = self._run_state.table(_STATE), self._run_state.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
-        await store.put(source, _KNOWN, names)
+        former = await self._former_owners(source, names)
+        await store.put(source, _KNOWN, names | dict.fromkeys(former, ""))
         ids = [*outcome.present, *names, *(f"name {name}" for name in outcome.names)]
         await store.put(source, met, dict.fromkeys(ids, ""))
         await store.drop(source, _KNOWN, outcome.deleted)
@@ -296,6 +298,17 @@ class CkanHarvester(Harvester):
         await store.put(source, state, entries)
         started_ms = str(document.response.started_ms)
         await store.claim(source, state, "began", started_ms)
+
+    async def _former_owners(self, source: str, names: Mapping[str, str]) -> list[str]:
+        """Return the ids of datasets whose names others have now; note these.
+
+        A list of names does not show that the former ones are gone.
+        """
+        owners = await self._store.get_many(source, _OWNERS, names.values())
+        await self._store.put(source, _OWNERS, {name: x for x, name in names.items()})
+        former = [each for each in owners if each and each not in names]
+        known = await self._store.get_many(source, _KNOWN, former)
+        return [x for x, name in zip(former, known, strict=True) if name is not None]
 
     async def _end(self, document: Document, portal: PortalAddress) -> None:
         """Remember that the portal was harvested, with its newest change."""

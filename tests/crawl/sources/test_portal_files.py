@@ -84,10 +84,14 @@ def test_files_without_a_dataset_are_withdrawn(
 ) -> None:
     """If no dataset has a file any more, then it is gone without a request.
 
-    A file that another dataset has stays, also if that dataset is new.
+    A file that another dataset has stays, also if that dataset is new. A dataset is
+    gone, too, if another one has its name now.
     """
     site = CkanSite(loopback, "127.20.31.2")
-    names = ("gone", "private", "resource", "url", "format", "shared", "moved", "kept")
+    names = (
+        *("gone", "private", "resource", "url", "format", "shared", "moved", "kept"),
+        "remade",
+    )
     for name in names:
         site.dataset(name, {"url": site.file(f"/f/{name}", name)})
     target = site.file("/t/redirected", "redirected")
@@ -108,10 +112,13 @@ def test_files_without_a_dataset_are_withdrawn(
     site.dataset("format", {"url": site.at("/f/format"), "format": "CSV"})
     site.dataset("moved")
     site.dataset("new", {"url": site.at("/f/moved")})
+    del site.packages["remade"]
+    site.dataset("successor", {"url": site.file("/f/made", "made")})
+    site.packages["successor"]["name"] = "remade"
     n_asked = len(site.asked())
     second = site.harvest(commands, folder=folder)
     left = {"f/shared": "shared", "f/moved": "moved", "f/kept": "kept"}
-    assert site.texts(second) == {**left, "f/other": "other"}
+    assert site.texts(second) == {**left, "f/other": "other", "f/made": "made"}
     assert "/f/gone" not in site.asked_since(n_asked)
     for name in ("gone", "private", "resource", "url", "format"):
         assert second.statuses(site.at(f"/f/{name}"))[-1] == "DELETED", name
@@ -119,7 +126,7 @@ def test_files_without_a_dataset_are_withdrawn(
     site.dataset("resource", {"url": site.at("/f/resource")})
     del site.packages["sharing"]
     third = site.harvest(commands, folder=folder)
-    expected = {"f/moved", "f/kept", "f/other", "f/resource"}
+    expected = {"f/moved", "f/kept", "f/other", "f/resource", "f/made"}
     assert site.texts(third).keys() == expected
 
 
