@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.http.exchange import HttpExchange, parse_content_type
+from rdfcrawl.downloader.http.protocol import ResponseProtocol
 from rdfcrawl.downloader.spool import Spool
 from tests.support.http_gets import get_one, opened
 
@@ -134,6 +136,30 @@ async def test_idle_connections_are_few(
             await exchange.get(server.url(), options.request_options(Kind.PAGE))
     counts = [each.n_connections for each in (first, second, third)]
     assert counts == [1, 2, 2]
+
+
+async def test_closed_connections_leave_memory(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a connection is closed, then its memory is free without a collection."""
+    ends = {"/a": {}, "/b": {"Connection": "close"}}
+    pages = {url: raw_server.response(TURTLE, **more) for url, more in ends.items()}
+    pieces = [pages["/a"][:40], pages["/a"][40:]]
+    server = await raw_server({**pages, "/c": pieces})
+    options = fetch_options(idle_connections=0)
+    gc.collect()
+    gc.disable()
+    try:
+        async with opened(options) as exchange:
+            for path in ("/a", "/b", "/c"):
+                url = server.url(path)
+                await exchange.get(url, options.request_options(Kind.PAGE))
+            await asyncio.sleep(0)  # the transport ends in the next cycle
+            left = [x for x in gc.get_objects() if isinstance(x, ResponseProtocol)]
+    finally:
+        gc.enable()
+    assert server.n_connections == len(pages) + 1
+    assert not left
 
 
 async def test_unusual_url_is_requested_in_usual_form(

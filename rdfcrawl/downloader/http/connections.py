@@ -213,6 +213,7 @@ class ConnectionPool:
         self._used.discard(connection)
         if connection.should_close or self._is_closed:
             connection.close()
+            connection.forget_body()
             return
         connection.become_idle()
         server = connection.server

@@ -13,7 +13,7 @@ import asyncio
 from contextlib import suppress
 from enum import Enum, auto
 from time import monotonic
-from typing import cast
+from typing import Final, cast
 
 from rdfcrawl.core.errors import Reason, SourceFault, one_line
 from rdfcrawl.core.messages import counted
@@ -60,6 +60,13 @@ class _State(Enum):
     """The connection was closed before the response was complete."""
 
 
+def _ignore(_is_full: bool) -> None:
+    """Do nothing: no body is received."""
+
+
+_NOTHING: Final = ArrivingBody(_ignore)
+
+
 class ResponseProtocol(asyncio.Protocol):
     """One connection of the pool.
 
@@ -90,7 +97,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._head_bytes = bytearray()  # of an incomplete head
         self._n_head_bytes = self._n_interim = 0
         self._is_strict = True  # every parser reads the response in the same way
-        self._arriving = ArrivingBody(self._set_full)
+        self._arriving = _NOTHING
         self._chunks = ChunkDecoder()
         self._doubted = b""  # start of a body that may be chunked
         self._n_left = 0  # bytes of the body
@@ -108,8 +115,19 @@ class ResponseProtocol(asyncio.Protocol):
     def become_idle(self) -> None:
         """Forget the latest response, and note the time."""
         self.idle_since = monotonic()
-        self.body, self._head = NO_BODY, None
+        self.forget_body()
+        self._head = None
         self._waiter = self._loop.create_future()
+
+    def forget_body(self) -> None:
+        """Drop the latest body, which its consumer has left.
+
+        It refers to this object: both would wait for the garbage collector, which
+        comes rarely.
+        """
+        self.body = NO_BODY
+        if self._arriving is not _NOTHING:
+            self._arriving = ArrivingBody(_ignore)
 
     def is_connected(self) -> bool:
         """Return whether the connection is open."""
