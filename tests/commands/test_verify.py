@@ -270,8 +270,12 @@ def test_differences_of_slices_are_found(
 def test_differences_of_a_mirror_that_has_followed_changes_are_found(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If resources of a ResourceSync source have changed, these are named."""
-    source = web.start(ResourceSyncOptions(n_resources=12))
+    """If resources of a ResourceSync source have changed, these are named.
+
+    So they are if the place that the protocol names for its description has none.
+    """
+    options = ResourceSyncOptions(n_resources=12, has_dumps=False, found_by=("html",))
+    source = web.start(options)
     folder = commands.folder()
     arguments = {"sources": source.origin}
     for seed in (2, 3):

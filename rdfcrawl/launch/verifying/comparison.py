@@ -73,8 +73,12 @@ class SiteComparison:
         }
 
     def _read_lists(self) -> None:
-        """Count the requests, and note which lists were not read completely."""
+        """Count the requests, and note which lists were not read completely.
+
+        A guessed list that the site has never had says nothing about the others.
+        """
         fetches = self._now.fetches
+        read = {x.url for x in self._held.fetches.fetches if x.is_read}
         seen: set[tuple[str, str, int]] = set()
         for each in fetches.fetches:
             source = fetches.source(each)
@@ -85,7 +89,9 @@ class SiteComparison:
                 seen.add(key)
                 self._reports[source].n_requests += each.n_requests
             is_cut = each.status == "PARTIAL" and source.kind in _LISTING
-            if not each.is_page and (is_cut or each.status == "FAILED"):
+            is_broken = is_cut or each.status == "FAILED"
+            is_absent = each.url not in read and _is_conclusive(each)
+            if not each.is_page and is_broken and not is_absent:
                 self._broken.add(source)
             self._lists[each.url] = self._lists[each.graph] = each
 
