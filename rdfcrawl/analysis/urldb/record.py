@@ -421,7 +421,10 @@ class UrlRecord:
 
     @property
     def requested_url(self) -> str:
-        """The URL as found, to be used in requests."""
+        """The URL as last fetched, or as found; to be used in requests."""
+        ms = self.latest_ms.get(SPELLING, 0)
+        if any(each.started_ms > ms for each in self.fetches):
+            return self.url  # it was fetched in normal form since
         return self.latest.get(SPELLING, self.url)
 
     @property

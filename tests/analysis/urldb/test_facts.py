@@ -173,6 +173,21 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     assert found[seed].claims == ()
 
 
+def test_spellings_are_those_of_the_last_fetch(tmp_path: Path) -> None:
+    """If links spell a URL in other ways, then it is known as it was fetched last."""
+    page, spelled = "http://a.example/?a=1&b=2", "http://a.example/?b=2&a=1"
+    found = []
+    for n, url in enumerate((spelled, page, spelled)):
+        links = LinksFound("http://a.example/", T0 + 10 * n, (spelled,))
+        write_events(tmp_path, [links, UrlFetched(url, T0 + 10 * n)])
+        build(tmp_path, NORMAL)
+        with UrlDatabase(tmp_path) as database:
+            record = database.find(page)
+        assert record is not None
+        found.append(record.requested_url)
+    assert found == [spelled, page, spelled]
+
+
 def test_dates_that_several_sitemaps_state(tmp_path: Path) -> None:
     """If sitemaps date a page, the greatest `lastmod` counts while one states it."""
     site = "http://a.example"
