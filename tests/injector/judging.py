@@ -73,16 +73,8 @@ def _is_of_source(graph: str) -> bool:
 
 
 def not_equal(site: InjectedSite, found: Truth) -> list[str]:
-    """Return the groups of a site that differ from its present truth.
-
-    A new page behind links that was served as an image has no failure to mend: it is
-    requested again after `REFRESH_RETRY_SECS`.
-    """
-    truth = site.truth(site.version)
-    if site.kind.has_links and "'wrong type'" in site.told:
-        before = site.truth(site.version - 1)
-        truth = {x: y for x, y in truth.items() if x in before or x in found}
-    return _differing(site, found, [truth])
+    """Return the groups of a site that differ from its present truth."""
+    return _differing(site, found, [site.truth(site.version)])
 
 
 def worse(site: InjectedSite, found: Truth) -> list[str]:
