@@ -44,7 +44,7 @@ _PROBE: Final = bytes(4096)
 _LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
 _OWN: Final = 100  # stores, log, Redis, reader processes, libraries
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
-_MANY: Final = 4096  # with idle connections
+_MANY: Final = 40_000  # with idle connections
 
 
 class WorkerDisk:

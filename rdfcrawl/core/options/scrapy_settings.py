@@ -70,9 +70,11 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _CMDLINE: Final = SETTINGS_PRIORITIES["cmdline"]
 _OURS: Final = "rdfcrawl.settings"
 _TABLE: Final = "(OptionsTable)"
-# Of scrapy-redis; see `frontier.redis.address`.
-_REDIS: Final = frozenset(
-    f"REDIS_{name}" for name in ("HOST", "PORT", "DB", "ENCODING", "PARAMS")
+# Without a table: those of scrapy-redis (see `frontier.redis.address`), and the number
+# of a worker, and the log and socket of a page, which commands give to processes.
+_WITHOUT_TABLE: Final = frozenset(
+    {*(f"REDIS_{x}" for x in ("HOST", "PORT", "DB", "ENCODING", "PARAMS"))}
+    | {"CRAWL_WORKER", "CRAWL_PAGE_LOG", "CRAWL_PAGE_SOCKET"}
 )
 _DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 
@@ -395,7 +397,7 @@ def unknown_settings(settings: BaseSettings) -> Iterator[str]:
     are in no imported table: call it when those of the command are.
     """
     own = {name for name, _ in _in_imported_tables()}
-    known = {*vars(default_settings), *vars(defaults), *_REDIS, *own}
+    known = {*vars(default_settings), *vars(defaults), *_WITHOUT_TABLE, *own}
     given = [x for x in settings if settings.getpriority(x) == _CMDLINE]
     if known.issuperset(given):
         return

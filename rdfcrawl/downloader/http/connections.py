@@ -40,7 +40,7 @@ from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.resolver import GuardedResolver
 
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
-_IDLE_PART: Final = 4  # a quarter of the files that a process may open
+_IDLE_PART: Final = 2  # half of the files that a process may open
 _NEXT_ADDRESS_SECS: Final = 0.25  # RFC 8305 8: until the next address is tried, too
 
 
