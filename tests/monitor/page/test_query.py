@@ -130,6 +130,15 @@ def test_pages_need_no_kept_answer(crawl: QueriedCrawl) -> None:
     assert none["notes"] == ["<urn:x:none> is in no statement"]
 
 
+@pytest.mark.parametrize("form", ["SELECT ?n", "ASK"])
+def test_terms_that_are_absent_are_named_only_without_a_result(
+    crawl: QueriedCrawl, form: str
+) -> None:
+    """If a query has a result, then terms that no statement has may be optional."""
+    query = f"{form} {{ ?s <urn:x:number> ?n OPTIONAL {{ ?s <urn:x:none> ?o }} }}"
+    assert crawl.ask(query).json["answer"]["notes"] == []
+
+
 def test_pages_are_turned_by_links(crawl: QueriedCrawl, chromium: Browser) -> None:
     """If an answer is long, then links lead from page to page, and to files of all."""
     query = "SELECT ?n { ?s <urn:x:number> ?n } ORDER BY ?n"
