@@ -78,7 +78,8 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
     states = {"queued": 0, "leased": 0, "done": len(web.documents)}
     assert states == {x: _total(last, "frontier_requests", state=x) for x in states}
     n_timed = _total(last, "parse_seconds_count")
-    assert 10 < n_timed <= n_done
+    # It may have read a document that it had not counted yet: it is read again.
+    assert 10 < n_timed <= n_asked
     assert _total(last, "parse_seconds_sum") > 0
     labels = {"crawl": "bad", "format": "Turtle", "reason": "bad_term"}
     assert last["rdfcrawl_parse_errors_total", tuple(sorted(labels.items()))] == 1
