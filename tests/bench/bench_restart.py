@@ -40,7 +40,7 @@ _HOSTS_A_CALL: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class RestartCost:
     """Cost of starts over a frontier; the least of two of each.
 
     Attributes:
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     ]
 
 
-def _restart(n_uris: int) -> Restart:
+def _restart(n_uris: int) -> RestartCost:
     with (
         served(_documents) as documents,
         tempfile.TemporaryDirectory() as name,
@@ -87,7 +87,7 @@ def _restart(n_uris: int) -> Restart:
         command, _ = _least([*status, "-s", f"CRAWL_DIR={root}"], root)
         line = crawl_line(["crawl", "linkeddata"], root, seeds)
         crawled, loaded = _least([*line, "-s", "CLOSESPIDER_ITEMCOUNT=100"], root)
-    run = Restart(n_bytes, command, crawled, loaded)
+    run = RestartCost(n_bytes, command, crawled, loaded)
     print(f"{n_uris:,} URIs: {run}", flush=True)
     return run
 

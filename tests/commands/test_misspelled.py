@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.core.options.scrapy_settings import unknown_settings
+from tests.support.pages import ROOT
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
@@ -43,3 +48,18 @@ def test_settings_that_do_not_exist_are_named(commands: Commands, command: str) 
         f"scrapy: -s GREATEST: {there_is_none}",
     ]
     assert result.code == (2 if command == "results" else 0)
+
+
+def test_settings_of_the_docs_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a table of the docs has a setting, then no command calls it unknown."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "rdfcrawl.settings")
+    settings = Settings()
+    for name in ("settings", "scrapy", "scrapy-redis"):
+        page = (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+        first_cells = re.findall(r"^\| ([^|]*) \|", page, re.MULTILINE)
+        for cell in first_cells:
+            for known in re.findall(r"`([A-Z][A-Z_]{3,})`", cell):
+                if known not in settings:
+                    settings.set(known, "1", "cmdline")
+    assert len(settings) > 300
+    assert list(unknown_settings(settings)) == []

@@ -70,11 +70,20 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _CMDLINE: Final = SETTINGS_PRIORITIES["cmdline"]
 _OURS: Final = "rdfcrawl.settings"
 _TABLE: Final = "(OptionsTable)"
-# Without a table: those of scrapy-redis (see `frontier.redis.address`), and the number
-# of a worker, and the log and socket of a page, which commands give to processes.
+# Without a table: those of scrapy-redis, and the number of a worker, and the log and
+# socket of a page, which commands give to processes.
+_OF_SCRAPY_REDIS: Final = (
+    *("HOST", "PORT", "DB", "ENCODING", "PARAMS", "DECODE_RESPONSES", "ITEMS_KEY"),
+    *("ITEMS_SERIALIZER", "START_URLS_KEY", "START_URLS_AS_SET", "START_URLS_AS_ZSET"),
+)
 _WITHOUT_TABLE: Final = frozenset(
-    {*(f"REDIS_{x}" for x in ("HOST", "PORT", "DB", "ENCODING", "PARAMS"))}
-    | {"CRAWL_WORKER", "CRAWL_PAGE_LOG", "CRAWL_PAGE_SOCKET"}
+    {
+        *(f"REDIS_{name}" for name in _OF_SCRAPY_REDIS),
+        *("MAX_IDLE_TIME_BEFORE_CLOSE", "STATS_KEY", "SCHEDULER_FLUSH_ON_START"),
+        *("SCHEDULER_QUEUE_KEY", "SCHEDULER_QUEUE_CLASS", "SCHEDULER_SERIALIZER"),
+        *("SCHEDULER_DUPEFILTER_KEY", "SCHEDULER_IDLE_BEFORE_CLOSE"),
+        *("SCHEDULER_PERSIST", "CRAWL_WORKER", "CRAWL_PAGE_LOG", "CRAWL_PAGE_SOCKET"),
+    }
 )
 _DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 

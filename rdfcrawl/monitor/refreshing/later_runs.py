@@ -222,9 +222,11 @@ class DuePages:
         fault = record.fetches[-1].fault
         if fault in WITHHELD:
             return False
-        is_new = len(facts.fetches) == 1
-        was_read = any(each.was_read for each in facts.fetches)
-        if fault == Reason.UNSUPPORTED_FORMAT and not (is_new or was_read):
+        if (
+            fault == Reason.UNSUPPORTED_FORMAT
+            and len(facts.fetches) > 1
+            and not any(each.was_read for each in facts.fetches)
+        ):
             return False  # no error, but an image, say
         may_work = delay is None or delay[0] is NotDue.FAILED
         return may_work and self._failures.is_owed(with_refusals(record, facts))
