@@ -108,13 +108,43 @@ def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) ->
     assert not_due(result.stderr)[0].startswith("3 pages: 3 fetched recently")
 
 
+def test_links_to_no_page_are_requested_once_more(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a link leads to 404, then the next run asks once more, and no further one.
+
+    So it does behind a redirect, and if the page failed in another way before; not if
+    the response is 410.
+    """
+    site = AgingSite(loopback, "127.96.27.1")
+    missing = ["/late", "/never", "/target", "/busy"]
+    for path in missing:
+        site.fails(path, "404 Not Found")
+    ended = site.fails("/ended", "410 Gone")
+    moved = site.leads("/moved", site.at("/target"))
+    links = [*map(site.at, ("/late", "/never", "/busy")), ended, moved]
+    front, folder = site.tagged("/", links_to(*links)), commands.folder()
+    site.fails("/busy", "503 Busy")
+    settings: dict[str, Any] = {"RETRY_TIMES": 0}
+    commands.crawl([front], folder=folder, **settings)
+    for path in ("/late", "/target"):
+        site.says(path, "new")
+    site.fails("/busy", "404 Not Found")
+    n_asked = len(site.asked())
+    later = [commands.crawl([front], folder=folder, **settings) for _ in range(3)]
+    assert said(later[-1]) == dict.fromkeys(map(site.at, ("/late", "/target")), "new")
+    once = ["/late", "/never", "/moved", "/target"]
+    expected = [*once, "/busy", "/busy", *["/"] * 3]
+    assert sorted(site.asked()[n_asked:]) == sorted(expected)
+
+
 def test_pages_of_links_that_fail_are_requested_by_the_next_run(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a page of links fails, then the next three runs retry it.
 
-    However it fails, its statements stay until then. A page that was never found, or
-    has a format that is not read, is not retried so soon. If the target of a redirect
+    However it fails, its statements stay until then. A page that was not found twice,
+    or has a format that is not read, is not retried so soon. If the target of a redirect
     has moved meanwhile, then the statements of the former target are deleted.
     """
     site = AgingSite(loopback, "127.96.26.1")
