@@ -12,9 +12,15 @@ from redis import Redis
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.frontier.redis.embedded import ensure_server
+from rdfcrawl.uri import host_of
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import scrapy
 from tests.support.crawl_names import scripted_names
+from tests.support.planted_datasets import (
+    PlantedDataJson,
+    PlantedDatasetEndpoint,
+    PlantedMirrors,
+)
 from tests.support.planted_services import (
     ManyHosts,
     PlantedEmptyEndpoint,
@@ -57,6 +63,7 @@ _SITES = (
     *(PlantedPages, PlantedIndex, PlantedFeed, PlantedDumps, PlantedParts),
     *(PlantedArchives, PlantedVoid, PlantedCatalog, PlantedTree, PlantedLinks),
     *(PlantedResources, PlantedPortal, PlantedGraphs),
+    *(PlantedMirrors, PlantedDataJson),
     *(LostSitemap, LostRobots, LostVoid, LostCollection),
 )
 
@@ -64,7 +71,7 @@ _SITES = (
 @pytest.fixture(scope="module")
 def web() -> Iterator[LocalWeb]:
     """Yield a server of sources."""
-    with LocalWeb(first_address="127.81.77.1", n_hosts=4) as web:
+    with LocalWeb(first_address="127.81.77.1", n_hosts=5) as web:
         yield web
 
 
@@ -160,13 +167,15 @@ def planted(
         kind(loopback, f"127.20.{77 + n}.1") for n, kind in enumerate(_SITES)
     ]
     sites += [PlantedEndpoint(web), PlantedEmptyEndpoint(web)]
+    sites.append(of_dataset := PlantedDatasetEndpoint(loopback, web, "127.20.98.1"))
     with PlantedRepository("127.94.77.1") as repository:
         sites.append(repository)
         folder = commands.folder()
         table = folder / "seeds.csv"
         seeds = [seed for site in sites for seed in site.seeds()]
         table.write_text("uri,type\n" + "".join(f"{x},{y}\n" for x, y in seeds))
-        arguments = {"seeds": f"@{table}", "harvest": "void"}
+        trust = host_of(of_dataset.endpoint)
+        arguments = {"seeds": f"@{table}", "harvest": "void,dcat", "trust": trust}
         for _ in range(2):  # the second finds everything unchanged
             result = commands.crawl(
                 folder=folder, arguments=arguments, RETRY_TIMES=0, FACTS=False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
@@ -21,12 +20,9 @@ from rdfcrawl.core.last_copies import are_too_few, is_plausible
 from rdfcrawl.core.reservations import WITHHELD
 from rdfcrawl.launch.verifying.fetches import SiteFetch
 from rdfcrawl.launch.verifying.held import HeldSite, HeldUnit
-from rdfcrawl.stores.followers.verification import (
-    GraphKind,
-    compare_statements,
-    is_same,
-    quads_of,
-)
+from rdfcrawl.launch.verifying.other_places import OtherPlaces
+from rdfcrawl.launch.verifying.statements import are_same, lasting
+from rdfcrawl.stores.followers.verification import GraphKind, compare_statements
 from rdfcrawl.stores.log.documents import LogDocument
 
 _GONE: Final = (404, 410)
@@ -38,8 +34,6 @@ _ENDS: Final = WITHHELD | {Reason.NOT_WANTED}
 # Verdicts on documents that the crawl may lack.
 _OF_SITE: Final = (MatchVerdict.MISSING, MatchVerdict.UNKNOWN)
 _Finding: TypeAlias = tuple[MatchVerdict, str]
-_HELD_BYTES: Final = 1024 * 1024
-_CHANGES: Final = b"<http://www.openarchives.org/rs/terms/"
 
 
 class SiteComparison:
@@ -62,6 +56,7 @@ class SiteComparison:
         self._lists = dict[str, SiteFetch]()  # now, by URL and by graph
         self._read_lists()
         self._doubt_parts()
+        self._elsewhere = OtherPlaces(held, now, scratch)
         for name, unit in sorted((now.units | held.units).items(), key=itemgetter(0)):
             self._judge_unit(name, unit)
         self._judge_endpoints()
@@ -105,7 +100,13 @@ class SiteComparison:
         now = self._now.units.get(name)
         has_held = self._held.document(name) is not None
         found: _Finding | None
-        if now is None:
+        if name in self._elsewhere.taken:
+            return  # judged as the document that the crawl has
+        elsewhere = self._elsewhere.verdicts.get(name)
+        is_equal = elsewhere is not None and elsewhere[0] is MatchVerdict.EQUAL
+        if elsewhere is not None and (now is None or not is_equal):
+            found = elsewhere
+        elif now is None:
             found = self._of_unrequested(unit)
         elif now is not unit and now.fetch.is_unsampled:
             found = None
@@ -190,7 +191,7 @@ class SiteComparison:
         A document with one graph is judged by its own name.
         """
         documents = self._held.document(name), self._now.document(name)
-        one, other = (_lasting(each) for each in documents if each is not None)
+        one, other = (lasting(each) for each in documents if each is not None)
         kinds = compare_statements(one, other, self._scratch)
         if len(kinds) == 1:
             yield name, _OTHER
@@ -275,33 +276,11 @@ def _without_statements(before: SiteFetch, now: SiteFetch) -> _Finding:
 
 
 def _judge(one: LogDocument, other: LogDocument, scratch: Path) -> _Finding:
-    """Compare two documents; long ones on disk."""
-    if one.digest == other.digest:
-        return MatchVerdict.EQUAL, ""
-    statements = _lasting(one), _lasting(other)
-    if max(one.n_bytes, other.n_bytes) <= _HELD_BYTES:
-        same = is_same(*map(quads_of, statements))
-    else:
-        kinds = {*compare_statements(*statements, scratch).values()} - {"equal"}
-        same = None if kinds == {"not_compared"} else not kinds
+    """Compare two documents of one graph."""
+    same = are_same([one], [other], scratch)
     if same is None:
         return MatchVerdict.UNKNOWN, "it could not be compared"
     return (MatchVerdict.EQUAL, "") if same else _OTHER
-
-
-def _lasting(document: LogDocument) -> Iterator[bytes]:
-    """Yield the statements of a document, without those about its last change.
-
-    The description of a resource has these if a list of changes led to it.
-    """
-    for piece in document.pieces():
-        yield _without_changes(b"", piece) if _CHANGES in piece else piece
-
-
-_without_changes: Final = re.compile(
-    rb"^<[^>\n]*> <http://www\.openarchives\.org/rs/terms/(?:change|datetime)> .*\n",
-    re.MULTILINE,
-).sub
 
 
 def _documents(site: HeldSite, source: SourceName) -> Iterator[LogDocument]:

@@ -20,12 +20,15 @@ from rdfcrawl.uri.hosts import origin_of
 _PAYLOAD: Final = re.compile(r"payload=([a-z]+)\(")
 _HARVESTER: Final = re.compile(r"payload=custom\(harvester=([^,)]+)")
 _DATASET: Final = re.compile(r"(?:dump|sample|described)\(dataset=(.*), (?:way|uri)=")
+_PLACE_OF_DUMP: Final = re.compile(r"dump\(dataset=.*, way=[0-9]+, part=[0-9]+")
 _COLLECTION: Final = re.compile(r"page\(run=[0-9]+, number=([0-9]+), root=(.*)\)")
 # Steps that concern the host itself, wherever a link to it was found.
 _OF_HOST: Final = re.compile(
     r"payload=(?:robots|consent)\(|payload=search\(step=(?:site|robots)|is_confirming"
 )
 _IS_RESOURCE: Final = re.compile(r"source\(.*payload=sync\(do=(?:get|patch)").match
+# An endpoint with the graphs of a dataset, whose description leads to it.
+_IS_SCOPED: Final = re.compile(r"source\((?!.*is_named=True).*graphs=\[").match
 _KINDS: Final = {
     "robots": SourceKind.SITEMAP,
     "sitemap": SourceKind.SITEMAP,
@@ -185,6 +188,12 @@ class SiteFetch:
         return (found[2], int(found[1])) if found else None
 
     @property
+    def place_of_dump(self) -> str:
+        """Its dataset, and its index there, which mirrors share; empty: no dump."""
+        found = _PLACE_OF_DUMP.match(self.task)
+        return found[0] if found else ""
+
+    @property
     def payload(self) -> str:
         """The tag of the step of a source; empty for its first one."""
         found = _PAYLOAD.search(self.task)
@@ -338,7 +347,7 @@ class SiteFetches:
             if harvester := _HARVESTER.search(each.task):
                 kind = harvester[1]
             is_first = each.payload in ("", "robots", "search") or not each.parent
-            if kind and is_first:
+            if kind and is_first and not (each.parent and _IS_SCOPED(each.task)):
                 is_named = "is_named=True" in each.task
                 found[kind, each.url] = found.get((kind, each.url), False) or is_named
         for (kind, url), is_named in found.items():

@@ -144,8 +144,8 @@ def test_pages_of_links_that_fail_are_requested_by_the_next_run(
     """If a page of links fails, then the next three runs retry it.
 
     However it fails, its statements stay until then. A page that was not found twice,
-    or has a format that is not read, is not retried so soon. If the target of a redirect
-    has moved meanwhile, then the statements of the former target are deleted.
+    or has a format that is not read, is not retried so soon. If the target of a
+    redirect has moved meanwhile, then the statements of the former target are deleted.
     """
     site = AgingSite(loopback, "127.96.26.1")
     failures = {
