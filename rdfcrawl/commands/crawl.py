@@ -18,7 +18,7 @@ from rdfcrawl.launch.crawls import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.pipelines.feeds import FeedsCommand, add_page_option
+from rdfcrawl.pipelines.feeds import FeedsCommand
 
 
 class Command(FeedsCommand, ScrapyCrawlCommand):
@@ -27,11 +27,6 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
     The exit code is 0 if the crawl has finished or the worker was drained, 1 if not, 2
     for wrong usage, 3 if it has finished but the guard refused seeds of the operator.
     """
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--page` to the options of Scrapy."""
-        super().add_options(parser)
-        add_page_option(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""

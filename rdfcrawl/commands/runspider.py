@@ -22,7 +22,7 @@ from rdfcrawl.launch.crawls import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.pipelines.feeds import FeedsCommand, add_page_option
+from rdfcrawl.pipelines.feeds import FeedsCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -34,11 +34,6 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
     """Run the spider in a file; the exit codes are those of `crawl`."""
 
     _spider: type[RdfSpider] | None = None
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--page` to the options of Scrapy."""
-        super().add_options(parser)
-        add_page_option(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""

@@ -19,11 +19,7 @@ from rdfcrawl.launch.crawls import (
     load_spiders,
     page_if_wanted,
 )
-from rdfcrawl.pipelines.feeds import (
-    FeedsCommand,
-    add_page_option,
-    check_feeds_of_workers,
-)
+from rdfcrawl.pipelines.feeds import FeedsCommand, check_feeds_of_workers
 
 if TYPE_CHECKING:
     import argparse
@@ -52,7 +48,7 @@ class Command(FeedsCommand):
         return "Run a spider in several processes on one frontier"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `-n` and `--page` to the options of `crawl`."""
+        """Add `-n` to the options of `crawl`."""
         super().add_options(parser)
         number(
             "-n",
@@ -63,7 +59,6 @@ class Command(FeedsCommand):
             default=os.cpu_count() or 1,
             dest="n_workers",
         )(parser)
-        add_page_option(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""

@@ -43,7 +43,22 @@ def second_text(unix_ms: int) -> str:
     >>> second_text(1_790_000_000_999)
     '2026-09-21T14:13:20Z'
     """
-    return datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_second(unix_ms // 1000)}Z"
+
+
+def moment_text(unix_ms: int) -> str:
+    """Return a time in UTC, as `xsd:dateTime` and `WARC-Date` have it.
+
+    >>> moment_text(1_700_000_000_007)
+    '2023-11-14T22:13:20.007Z'
+    """
+    secs, ms = divmod(unix_ms, 1000)
+    return f"{_second(secs)}.{ms:03}Z"
+
+
+@lru_cache(maxsize=256)
+def _second(unix_secs: int) -> str:
+    return datetime.fromtimestamp(unix_secs, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def advance_to(ms: int) -> None:

@@ -91,22 +91,18 @@ _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
 _PLACEHOLDER: Final = "%("
 
 
-def add_page_option(parser: argparse.ArgumentParser) -> None:
-    """Declare `--page`."""
-    parser.add_argument(
-        "--page",
-        action="store_true",
-        help="serve the live page of the crawl meanwhile, as `page` does",
-    )
-
-
 class FeedsCommand(BaseRunSpiderCommand):
     """Base of commands that run a spider whose feeds may be RDF or compressed."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of Scrapy."""
+        """Add `--page` to the options of Scrapy."""
         report_interrupts()
         super().add_options(parser)
+        parser.add_argument(
+            "--page",
+            action="store_true",
+            help="serve the live page of the crawl meanwhile, as `page` does",
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options."""

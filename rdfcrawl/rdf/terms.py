@@ -304,14 +304,14 @@ def text_of_term(iri: bytes, literal: bytes) -> str:
     return iri.decode("utf-8", "replace")
 
 
-def whole_number(text: str, default: int = 0) -> int:
-    """Return a non-negative integer, or the default for other text.
+def whole_number(text: str) -> int:
+    """Return a non-negative integer; 0 for other text.
 
     >>> whole_number("12"), whole_number("-3"), whole_number("9" * 19)
     (12, 0, 0)
     """
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-    return int(text) if is_number else default
+    return int(text) if is_number else 0
 
 
 def unix_ms(text: str) -> int | None:

@@ -26,10 +26,10 @@ from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.last_copies import REDIRECTED, WITHOUT_STATEMENTS
 from rdfcrawl.core.namespaces import DCTERMS, RC
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
+from rdfcrawl.core.times import moment_text
 from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.stores.provenance.blocks import ActivityBlock
 from rdfcrawl.stores.provenance.records import Activity, written_url
-from rdfcrawl.stores.provenance.statements import time_text
 from rdfcrawl.stores.reading import iter_marked
 
 _AGAIN_TASKS: Final = frozenset((RefreshedPage.TAG, RevisitedPage.TAG))
@@ -196,7 +196,7 @@ def _latest_of(fetch: _ObservedFetch) -> Iterator[tuple[str, str]]:
         if is_true:
             yield name, "true"
     if activity.immutable_until_ms:
-        yield "immutableUntil", time_text(activity.immutable_until_ms)
+        yield "immutableUntil", moment_text(activity.immutable_until_ms)
 
 
 def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
+from rdfcrawl.core.times import moment_text
 from rdfcrawl.downloader.warc.archive_files import (
     COPY_KEPT,
     FIELDS_TYPE,
@@ -26,7 +27,6 @@ from rdfcrawl.downloader.warc.archive_files import (
     new_record_id,
     repair_archives,
     sha1,
-    warc_date,
 )
 from rdfcrawl.downloader.warc.capture_index import CaptureIndex, LastCapture
 from rdfcrawl.downloader.warc.http_messages import (
@@ -386,7 +386,7 @@ def _shared_fields(
     source: ArchivedExchange | ArchivedResource,
 ) -> list[tuple[str, str]]:
     """Return the fields common to all records of a source."""
-    fields = [("WARC-Date", warc_date(source.at_ms)), ("WARC-Target-URI", source.url)]
+    fields = [("WARC-Date", moment_text(source.at_ms)), ("WARC-Target-URI", source.url)]
     if source.address:
         fields.append(("WARC-IP-Address", source.address))
     return fields
@@ -414,7 +414,7 @@ def _make_revisit(
         record.fields += [
             ("WARC-Refers-To", f"<{original.record_id}>"),
             ("WARC-Refers-To-Target-URI", url),
-            ("WARC-Refers-To-Date", warc_date(original.at_ms)),
+            ("WARC-Refers-To-Date", moment_text(original.at_ms)),
         ]
         if profile == NOT_MODIFIED:
             digest = ("WARC-Payload-Digest", digest_field(original.digest))

@@ -20,12 +20,12 @@ import time
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import moment_text
 from rdfcrawl.stores.nquads import count_whole_bytes
 from rdfcrawl.stores.segment_file import PREFIX, MemberPacker, SegmentFile, pack_member
 
@@ -55,21 +55,6 @@ OPEN_SUFFIX: Final = ".open"
 def new_record_id() -> str:
     """Return the name of a new record."""
     return uuid.uuid4().urn
-
-
-def warc_date(unix_ms: int) -> str:
-    """Return a time in the form of `WARC-Date`.
-
-    >>> warc_date(1_700_000_000_007)
-    '2023-11-14T22:13:20.007Z'
-    """
-    secs, ms = divmod(unix_ms, 1000)
-    return f"{_second(secs)}.{ms:03}Z"
-
-
-@lru_cache(maxsize=64)
-def _second(unix_secs: int) -> str:
-    return datetime.fromtimestamp(unix_secs, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def sha1(content: bytes) -> bytes:
@@ -183,7 +168,7 @@ class ArchiveFile:
             type="warcinfo",
             record_id=new_record_id(),
             fields=[
-                ("WARC-Date", warc_date(time.time_ns() // 1_000_000)),
+                ("WARC-Date", moment_text(time.time_ns() // 1_000_000)),
                 ("WARC-Filename", path.name),
             ],
             content_type=FIELDS_TYPE,

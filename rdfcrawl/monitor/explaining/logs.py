@@ -15,6 +15,7 @@ from json.encoder import encode_basestring as quoted
 from typing import Any, Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
+from rdfcrawl.core.times import moment_text
 from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
@@ -30,7 +31,6 @@ from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
 from rdfcrawl.stores.provenance.blocks import ActivityBlock, iter_blocks
 from rdfcrawl.stores.provenance.records import Activity, activity_iri, written_url
-from rdfcrawl.stores.provenance.statements import time_text
 from rdfcrawl.stores.reading import SegmentDamage
 from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
@@ -70,7 +70,7 @@ def _reading(activity: Activity) -> ExplainedReading:
     return ExplainedReading(
         **values
         | {
-            "immutable_until": time_text(until_ms) if until_ms else "",
+            "immutable_until": moment_text(until_ms) if until_ms else "",
             "canonical": written_url(canonical) if canonical else "",
             "tdm_reservation": "" if activity.tdm < 0 else str(activity.tdm),
             "extractors": tuple(

@@ -16,7 +16,6 @@ MAX_DRAWN: Final = 60
 _WIDTH: Final = 960.0
 _BASE: Final = 150.0  # position of the axis of gaps
 _HEIGHT: Final = 110.0  # of the highest gap above it
-_TICKS_Y: Final = 168.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,11 @@ statements are in the graph `GRAPH`, never in the document's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.core.records import RowCounts
+from rdfcrawl.core.times import moment_text
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri_of_url, literal
 from rdfcrawl.stores.provenance.records import (
@@ -320,16 +319,5 @@ def iri_or_literal(url: str) -> str:
     return f"<{iri}>" if iri else literal(url, datatype=f"{XSD}anyURI")
 
 
-def time_text(unix_ms: int) -> str:
-    """Return the text of a time in the statements."""
-    secs, ms = divmod(unix_ms, 1000)
-    return f"{_second(secs)}.{ms:03}Z"
-
-
 def _time(unix_ms: int) -> str:
-    return f'"{time_text(unix_ms)}"^^<{XSD}dateTime>'
-
-
-@lru_cache(maxsize=256)
-def _second(unix_secs: int) -> str:
-    return datetime.fromtimestamp(unix_secs, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f'"{moment_text(unix_ms)}"^^<{XSD}dateTime>'
