@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass
 from errno import ECONNREFUSED
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
-from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+from rdfcrawl.core.records import Kind
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import (
-    HttpClient,
-    HttpRequest,
     HttpResponse,
     RequestOptions,
 )
-from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep, next_delay
+from rdfcrawl.downloader.host_delay import HostDelay, next_delay
 from rdfcrawl.downloader.redirects import (
     SEE_OTHER,
-    RedirectJudge,
     check_chain,
     options_of_second,
-    options_of_user,
     refresh_target,
     resolve_redirect,
 )
@@ -40,16 +34,12 @@ from rdfcrawl.downloader.retry_policy import (
     queue_target,
 )
 from rdfcrawl.downloader.visit_records import VisitRecords
-from rdfcrawl.frontier.queue.candidate import kind_of_named
-from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
-from rdfcrawl.uri import host_of
+from rdfcrawl.downloader.visit_services import VisitServices
+from rdfcrawl.frontier.request_turns import SoloTurn
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.robots_txt import FetchedRobots
-    from rdfcrawl.downloader.spool import Spool
 
 logger = logging.getLogger(__name__)
 
@@ -57,92 +47,8 @@ _WAIT_SECS = 10.0  # longest `Retry-After` of one URL for which a visit waits
 
 
 @dataclass(slots=True, eq=False)
-class VisitMaker:
-    """Make the visits of a worker process.
-
-    Attributes:
-        key_of: politeness key of a URL; redirects within a key are followed.
-        is_new: marks a redirect target as seen in the frontier; returns whether it was
-            unseen, and so may be fetched here.
-        prime: called with a URL before the first lookup of its key.
-        request_for: returns the request for a record of a source.
-        is_for_all: also for a record that is only a URL.
-        hops: decides which redirects are followed.
-        robots_txt: files already read for their rules; None to request them again.
-        begin: called with a visit whose only record is a suspect (`Record.lost`),
-            before its request.
-        sleepers: waits that `stop` ends.
-    """
-
-    exchange: HttpClient
-    spool: Spool
-    options: FetchOptions
-    _: KW_ONLY
-    key_of: Callable[[str], str]
-    is_new: Callable[[str], Awaitable[bool]]
-    prime: Callable[[str], Awaitable[None]] | None = None
-    request_for: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
-    is_for_all: bool = False
-    hops: RedirectJudge = field(default_factory=RedirectJudge)
-    robots_txt: FetchedRobots | None = None
-    begin: Callable[[Visit], Awaitable[None]] | None = None
-    sleepers: InterruptibleSleep = field(default_factory=InterruptibleSleep)
-    turns: SoloTurns = field(default_factory=SoloTurns)
-    _options_of_kinds: dict[Kind, RequestOptions] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._options_of_kinds = {
-            kind: self.options.request_options(kind) for kind in Kind
-        }
-
-    def plain_request(self, record: Record) -> tuple[str, RequestOptions] | None:
-        """Return the first request for a record that is only a URL; else None."""
-        is_special = record.task or record.kind.is_source or self.is_for_all
-        if is_special or self.hops.refuses(record):
-            return None
-        return record.url, self._options_of_kinds[record.kind]
-
-    async def first_request(self, record: Record) -> tuple[str, RequestOptions]:
-        """Return the first URL to request for a record, and the options.
-
-        Raises:
-            SourceFault: `NOT_WANTED`, or that of its source.
-            Exception: any error of its source.
-        """
-        plain = self.plain_request(record)
-        if plain is not None:
-            return plain
-        if self.hops.refuses(record):
-            raise SourceFault(Reason.NOT_WANTED, record.url)
-        options = self._options_of_kinds[record.kind]
-        if isinstance(record.task, RequestTask):
-            return record.url, options_of_user(options, record.task)
-        if isinstance(record.task, RefreshedPage):
-            options = replace(options, refreshed=record.task)
-        if self.request_for is None:
-            return record.url, options
-        request_for = await self.request_for(record)
-        if request_for is None:
-            return record.url, options
-        if host_of(request_for.url) != host_of(record.url):
-            # Lease, delay and rules belong to the record's host.
-            raise SourceFault(Reason.CROSS_SITE, request_for.url)
-        return request_for.url, request_for.options(
-            options, self.options.first_byte_secs
-        )
-
-    def with_limits(
-        self, options: RequestOptions, record: Record, target: str
-    ) -> RequestOptions:
-        """Return the options for a redirect's target, with the limits of that kind."""
-        limits = self._options_of_kinds[kind_of_named(record.kind, target)]
-        return replace(
-            options,
-            max_bytes=limits.max_bytes,
-            timeout_secs=limits.timeout_secs,
-            first_byte_secs=limits.first_byte_secs,
-            is_resumable=limits.is_resumable,
-        )
+class VisitMaker(VisitServices):
+    """Make the visits of a worker process."""
 
     def stop(self) -> None:
         """End open visits after their present request."""
@@ -172,18 +78,18 @@ class VisitMaker:
 
 
 class _VisitRun:
-    def __init__(self, visitor: VisitMaker, visit: Visit) -> None:
-        self._visitor = visitor
-        self._options = visitor.options
+    def __init__(self, services: VisitServices, visit: Visit) -> None:
+        self._services = services
+        self._options = services.options
         self._visit = visit
-        max_secs = visitor.options.visit_max_secs
+        max_secs = services.options.visit_max_secs
         if visit.open_until:
             max_secs = min(max_secs, visit.open_until - time.monotonic())
         self.pace = HostDelay(
-            visitor.sleepers, delay_secs=visit.delay_secs, max_secs=max_secs
+            services.sleepers, delay_secs=visit.delay_secs, max_secs=max_secs
         )
         self.records = VisitRecords(
-            visit=visit, options=visitor.options, spool=visitor.spool
+            visit=visit, options=services.options, spool=services.spool
         )
         self.evidence = HostEvidence(visit)
         if visit.suspected:
@@ -196,10 +102,10 @@ class _VisitRun:
         records = self.records
         while records.queue:
             attempt = records.queue[0]
-            if attempt.record.lost and self._visitor.begin is not None:
-                await self._visitor.begin(self._visit)
+            if attempt.record.lost and self._services.begin is not None:
+                await self._services.begin(self._visit)
             attempt.requested, attempt.cookies = [], None
-            plain = self._visitor.plain_request(attempt.record)
+            plain = self._services.plain_request(attempt.record)
             first = plain or await self._first_request(attempt)
             if first is None:
                 records.queue.popleft()
@@ -229,7 +135,7 @@ class _VisitRun:
         That fault concerns only this record.
         """
         try:
-            return await self._visitor.first_request(attempt.record)
+            return await self._services.first_request(attempt.record)
         except SourceFault as exc:
             attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self.records.finish(attempt)
@@ -261,7 +167,7 @@ class _VisitRun:
             options = options_of_second(
                 record, cookies, options, response.status, url, target
             )
-            options = self._visitor.with_limits(options, attempt.record, target)
+            options = self._services.with_limits(options, attempt.record, target)
             url = target
             if origin_of(url) in self.records.dead:
                 attempt.dead_origin = origin_of(url)
@@ -307,7 +213,7 @@ class _VisitRun:
         visit, pace = self._visit, self.pace
         turn = None
         if pace.take(attempt.not_before) or await pace.turn(attempt.not_before):
-            turn = await self._visitor.turns.of_visit(visit, url)
+            turn = await self._services.turns.of_visit(visit, url)
         if turn is None:
             return HttpResponse(is_local_failure=True)
         visit.step_at = time.monotonic()
@@ -315,7 +221,7 @@ class _VisitRun:
             attempt.started_ms = now_ms()
         attempt.requested.append(url)
         try:
-            response = await self._visitor.exchange.get(url, options, turn)
+            response = await self._services.exchange.get(url, options, turn)
         finally:
             turn.end()
             pace.note_sent(turn.sent_at)
@@ -355,7 +261,7 @@ class _VisitRun:
 
     def _known_robots(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""
-        robots_txt = self._visitor.robots_txt
+        robots_txt = self._services.robots_txt
         if robots_txt is None or attempt.record.kind is not Kind.SITEMAP:
             return None
         known = None if attempt.requested else robots_txt.take(url)
@@ -368,7 +274,7 @@ class _VisitRun:
         """Wait for a turn to request the robots.txt of a redirect's target."""
         if not await self.pace.turn():
             return None
-        return await self._visitor.turns.of_url(url, visit=self._visit)
+        return await self._services.turns.of_url(url, visit=self._visit)
 
     async def _follow(
         self, attempt: RecordAttempt, url: str, response: HttpResponse
@@ -385,13 +291,13 @@ class _VisitRun:
         except SourceFault as exc:
             response.fault = exc.fault
             return None, RetryDecision.DONE
-        response.fault = self._visitor.hops.unwanted(record, target)
+        response.fault = self._services.hops.unwanted(record, target)
         if response.fault is not None:
             return None, RetryDecision.DONE
-        if self._visitor.prime is not None:
-            await self._visitor.prime(target)
+        if self._services.prime is not None:
+            await self._services.prime(target)
         is_counted = self._visit.is_scheduled and not (record.kind.is_source or returns)
-        if is_counted or self._visitor.key_of(target) != self._visit.key:
+        if is_counted or self._services.key_of(target) != self._visit.key:
             response.fault = queue_target(
                 self._visit, attempt, (url, target), response.status
             )
@@ -411,7 +317,7 @@ class _VisitRun:
         if response.fault is not None:
             response.fault, response.location = None, ""
             return None
-        self._visitor.spool.release(response)
+        self._services.spool.release(response)
         response.status, response.n_bytes = SEE_OTHER, 0
         return target
 
@@ -429,7 +335,7 @@ class _VisitRun:
             response.fault = Fault(Reason.HOST_BUSY, f"status {response.status}")
             attempt.refusal = UrlRefusal(secs)
             return RetryDecision.DEFERRED
-        await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
+        await self._services.sleepers.sleep(min(secs, _WAIT_SECS))
         self._visit.step_at = time.monotonic()
         return RetryDecision.REDIRECT
 
@@ -441,7 +347,7 @@ class _VisitRun:
         origin = origin_of(target)
         if origin in self.records.dead:
             return None
-        found = await self._visitor.hops.refusal(
+        found = await self._services.hops.refusal(
             attempt.record,
             attempt.requested,
             target,
@@ -466,7 +372,7 @@ class _VisitRun:
         self._visit.known.append(target)
         # Before the request: after a cancellation, the claim remains known.
         attempt.claimed.add(target)
-        is_new = await self._visitor.is_new(target)
+        is_new = await self._services.is_new(target)
         # A record that was lost or put back may itself have marked its target; for one
         # that has changed, the target was seen before.
         if is_new or record.lost > 0 or record.retries > 0 or record.change:
@@ -494,7 +400,7 @@ class _VisitRun:
         if best is not None:
             if best.response.n_bytes > document.response.n_bytes and document.faults:
                 best, document = document, best
-            self._visitor.spool.release(best.response)
+            self._services.spool.release(best.response)
         attempt.best = document
         attempt.n_tried += not response.has_progressed
         attempt.has_progressed = response.has_progressed

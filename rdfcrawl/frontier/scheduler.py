@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self, cast
 
@@ -25,7 +25,6 @@ from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
-from rdfcrawl.frontier.direct_visits import DirectVisits
 from rdfcrawl.frontier.engine import EngineView, VisitPlaces, VisitRequest
 from rdfcrawl.frontier.queue.worker_reports import (
     DRAINED,
@@ -37,6 +36,7 @@ from rdfcrawl.frontier.queue.worker_reports import (
 from rdfcrawl.frontier.redis.errors import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.visiting import (
+    DirectVisits,
     PendingRequests,
     SpiderServices,
     VisitingSpider,
@@ -65,8 +65,6 @@ _SLOW_LOOK_SECS = 0.25
 _GRACE_SECS = 2.0  # for requests in flight when the worker stops
 _OTHERS_SECS = 5.0  # for requests that only workers of another spider process
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
-_HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
-_DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
 # Keeps middlewares and extensions for responses of one URL from processing visits.
 _META: Final = {
     "download_slot": "visits",
@@ -373,45 +371,15 @@ class FrontierScheduler(BaseScheduler):
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
-        self._report_statistics(session)
+        for name, value in session.statistics().items():
+            self._stats.set_value(name, value)
         examples = examples_of(self._stats.get_stats())
         await share_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
 
     def _figures(self) -> dict[str, float]:
-        figures = figures_of(self._stats.get_stats()) | self._over_budget()
-        return figures | self._follower_lag.figures
-
-    def _over_budget(self) -> dict[str, float]:
-        if self.session is None:
-            return {}
-        added = self.session.worker.added
-        counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
-        return {name: n for name, n in counts.items() if n}
-
-    def _report_statistics(self, session: CrawlSession) -> None:
-        added, rejected = session.worker.added, session.links.rejected
-        wanted = session.ingests.wanted
-        figures = {
-            "frontier/new": added.new,
-            "frontier/seen": added.seen,
-            "frontier/lost_leases": session.worker.committer.lost_leases,
-            **{f"link/{cause}": n for cause, n in asdict(rejected).items()},
-        }
-        if_any = {
-            "frontier/failed": session.worker.n_failed,
-            "frontier/owed": session.worker.n_owed,
-            "frontier/closed": session.worker.n_closed,
-            "frontier/unlikely": wanted.n_unlikely if wanted else 0,
-            "frontier/wildcards": session.addresses.n_wildcards,
-            "ping/taken": session.seeds.n_pings_taken,
-            "ping/refused": session.seeds.n_pings_refused,
-            "frontier/epochs": session.worker.epochs.n_begun,
-            "frontier/granted": session.worker.epochs.n_granted,
-        }
-        figures |= {name: n for name, n in if_any.items() if n} | self._over_budget()
-        for name, value in figures.items():
-            self._stats.set_value(name, value)
+        figures = figures_of(self._stats.get_stats()) | self._follower_lag.figures
+        return figures | (self.session.over_budget() if self.session else {})
 
     def _finish(self, request: Request) -> None:
         visit = self._out.pop(request)

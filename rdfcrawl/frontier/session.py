@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import asdict, dataclass
+from typing import Final, Self
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from scrapy.settings import BaseSettings
 
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
@@ -46,6 +47,9 @@ from rdfcrawl.rdf.links.policy import EveryLink
 from rdfcrawl.stores.crawl_folder import note_run
 
 logger = logging.getLogger(__name__)
+
+_HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
+_DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +269,35 @@ class CrawlSession:
     def redis(self) -> Redis:
         """The connection to Redis."""
         return self._connection.frontier.redis
+
+    def over_budget(self) -> dict[str, float]:
+        """Return the statistics of URIs that this worker found beyond a budget."""
+        added = self.worker.added
+        counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
+        return {name: n for name, n in counts.items() if n}
+
+    def statistics(self) -> dict[str, float]:
+        """Return the statistics of this worker, at its end."""
+        worker, wanted = self.worker, self.ingests.wanted
+        if_any = {
+            "frontier/failed": worker.n_failed,
+            "frontier/owed": worker.n_owed,
+            "frontier/closed": worker.n_closed,
+            "frontier/unlikely": wanted.n_unlikely if wanted else 0,
+            "frontier/wildcards": self.addresses.n_wildcards,
+            "ping/taken": self.seeds.n_pings_taken,
+            "ping/refused": self.seeds.n_pings_refused,
+            "frontier/epochs": worker.epochs.n_begun,
+            "frontier/granted": worker.epochs.n_granted,
+        }
+        return {
+            "frontier/new": worker.added.new,
+            "frontier/seen": worker.added.seen,
+            "frontier/lost_leases": worker.committer.lost_leases,
+            **{f"link/{cause}": n for cause, n in asdict(self.links.rejected).items()},
+            **{name: n for name, n in if_any.items() if n},
+            **self.over_budget(),
+        }
 
     async def close(self, *, forget: bool = False) -> None:
         """Disconnect after the worker; `forget` clears a crawl that is over."""

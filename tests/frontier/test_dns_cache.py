@@ -69,4 +69,4 @@ async def test_workers_agree_on_the_address_of_a_name(
     assert one.address("h.example") == two.address("h.example") == "20.0.0.1"
     await frontier.redis.delete("rc:{c/0}:ip")
     await one.restore()
-    assert await frontier.addresses(["h.example"]) == {"h.example": "20.0.0.1"}
+    assert await frontier.addresses.of(["h.example"]) == {"h.example": "20.0.0.1"}

@@ -171,7 +171,11 @@ class TestWhereHostsLie:
         frontier = await make_frontier(**SMALL)
         hosts = [f"h{i}.{DOMAIN}" for i in range(90)]
         found = dict.fromkeys(hosts, "192.0.2.1")
-        assert await frontier.agree(found) == await frontier.addresses(hosts) == found
+        assert (
+            await frontier.addresses.agree(found)
+            == await frontier.addresses.of(hosts)
+            == found
+        )
         kept = [await redis.hlen(f"{prefix}:ip") for prefix in frontier._prefixes]
         assert sum(n > 10 for n in kept) == 3
 

@@ -7,7 +7,7 @@ method takes one round trip. `lua/` has the operations and their invariants.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -28,11 +28,7 @@ from rdfcrawl.frontier.queue.bands import (
     DomainEpochs,
     outcome_arguments,
 )
-from rdfcrawl.frontier.queue.candidate import (
-    KeyLocations,
-    away_partition,
-    unpack_or_none,
-)
+from rdfcrawl.frontier.queue.candidate import KeyLocations, unpack_or_none
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.queue.host_clocks import TurnTaker
 from rdfcrawl.frontier.queue.options import FrontierOptions
@@ -43,7 +39,7 @@ from rdfcrawl.frontier.queue.queued_records import (
     stand_in,
     visit_of,
 )
-from rdfcrawl.frontier.queue.tables import FirstContents
+from rdfcrawl.frontier.queue.tables import AddressTable, FirstContents
 from rdfcrawl.frontier.queue.worker_reports import WorkerDrains, WorkerReports
 from rdfcrawl.frontier.redis.operations import (
     Argument,
@@ -142,6 +138,7 @@ class Frontier:
         self.turns = TurnTaker(scripts, self.locations)
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
+        self.addresses = AddressTable(redis)
         self.owed = OwedHosts(redis, scripts)
         self.marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
@@ -196,6 +193,7 @@ class Frontier:
         most_here = int(stored[b"domain_hosts"])
         self.turns.prefixes = self._prefixes
         self.contents.open(self._prefixes)
+        self.addresses.prefixes = self._prefixes
         self.owed.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
@@ -476,27 +474,6 @@ class Frontier:
         for visit in visits:
             calls.setdefault(visit.partition, []).extend(arguments_of(visit))
         return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
-
-    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
-        """Return the addresses of hosts found by any worker; empty if none."""
-        names = list(hosts)
-        pipe = self.redis.pipeline(transaction=False)
-        for name in names:
-            pipe.hget(self._addresses_of(name), name)
-        found = await pipe.execute()
-        pairs = zip(names, found, strict=True)
-        return {name: each.decode() for name, each in pairs if each is not None}
-
-    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Store addresses of hosts without one, and return the stored ones."""
-        pipe = self.redis.pipeline(transaction=False)
-        for name, address in found.items():
-            pipe.hsetnx(self._addresses_of(name), name, address)
-        await pipe.execute()
-        return dict(found) | await self.addresses(found)
-
-    def _addresses_of(self, host: str) -> str:
-        return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
 
     async def leave(self, worker: str) -> None:
         """Remove an ending worker from the live ones; its figures stay."""

@@ -83,7 +83,7 @@ class AddressBook:
         if len(self._addresses) + len(hosts) > _MAX_HOSTS:
             self._addresses.clear()
         self._addresses |= await self._persistent(
-            "read addresses", self._frontier.addresses, hosts
+            "read addresses", self._frontier.addresses.of, hosts
         )
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -126,7 +126,9 @@ class AddressBook:
             await self._names.close()
 
     async def _agree(self, found: dict[str, str]) -> dict[str, str]:
-        agreed = await self._persistent("keep addresses", self._frontier.agree, found)
+        agreed = await self._persistent(
+            "keep addresses", self._frontier.addresses.agree, found
+        )
         self._addresses |= agreed
         return agreed
 

@@ -1,4 +1,4 @@
-"""Tables in Redis: state of sources, deferred links, first URLs of contents.
+"""Tables in Redis: state of sources, deferred links, contents, addresses of hosts.
 
 Pages are read at least once, by any worker, so every write must be idempotent: entries
 are set, never incremented.
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.batches import in_batches
+from rdfcrawl.frontier.queue.candidate import away_partition
 from rdfcrawl.frontier.redis.errors import is_full
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 from rdfcrawl.uri.hosts import origin_of
@@ -393,3 +394,36 @@ class FirstContents:
             for n, url in zip(known[::2], known[1::2], strict=True):
                 found[group[n]] = url.decode()
         return found
+
+
+class AddressTable:
+    """The addresses of hosts, as the first worker has found them.
+
+    Attributes:
+        prefixes: of the partitions of the crawl.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self.prefixes: Sequence[str] = ()
+
+    async def of(self, hosts: Iterable[str]) -> dict[str, str]:
+        """Return the addresses of hosts found by any worker; empty if none."""
+        names = list(hosts)
+        pipe = self._redis.pipeline(transaction=False)
+        for name in names:
+            pipe.hget(self._key_of(name), name)
+        found = await pipe.execute()
+        pairs = zip(names, found, strict=True)
+        return {name: each.decode() for name, each in pairs if each is not None}
+
+    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Store addresses of hosts without one, and return the stored ones."""
+        pipe = self._redis.pipeline(transaction=False)
+        for name, address in found.items():
+            pipe.hsetnx(self._key_of(name), name, address)
+        await pipe.execute()
+        return dict(found) | await self.of(found)
+
+    def _key_of(self, host: str) -> str:
+        return f"{self.prefixes[away_partition(host, len(self.prefixes))]}:ip"

@@ -136,7 +136,7 @@ class OperatedCrawl(FrontierView):
         url = named_url(text)
         if self.options.keys.grouping is not HostGrouping.IP:
             return self.options.keys.of(url)
-        known = await self.frontier.addresses([host_of(url)])
+        known = await self.frontier.addresses.of([host_of(url)])
         return PolitenessKey(HostGrouping.IP, lambda host: known.get(host) or None).of(
             url
         )

@@ -401,7 +401,7 @@ class HostSweep:
         if self._grouping is HostGrouping.IP:
 
             async def read(crawl: OperatedCrawl) -> dict[str, str]:
-                return await crawl.frontier.addresses(names)
+                return await crawl.frontier.addresses.of(names)
 
             known = await self._access.read(read) or {}
         policy = PolitenessKey(self._grouping, lambda host: known.get(host) or None)
