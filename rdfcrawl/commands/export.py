@@ -305,9 +305,7 @@ def _progress() -> Callable[[int], None]:
 
 
 def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
-    """Print the result, and how to load it, to standard error."""
-    from rdfcrawl.stores.export.loaders import RDF_11_ONLY, loader_commands
-
+    """Print the result, and how to load it."""
     documents, quads = report.n_documents, report.n_quads
     unit = "item" if plan.format.is_of_items else "statement"
     what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
@@ -323,14 +321,20 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     if plan.target is None:
         sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")
         return
-    folder = plan.target if plan.shards else plan.target.parent
     sys.stdout.write(
         f"{what} in {counted(len(report.files), 'file')},"
         f" {counted(report.n_bytes, 'byte')}:"
         f" {shlex.quote(str(plan.target))}\n"
     )
-    if plan.format.is_of_items:
-        return
+    if not plan.format.is_of_items:
+        folder = plan.target if plan.shards else plan.target.parent
+        _print_loaders(report, plan, folder)
+
+
+def _print_loaders(report: ExportReport, plan: ExportPlan, folder: Path) -> None:
+    """Print how to load the files into stores."""
+    from rdfcrawl.stores.export.loaders import RDF_11_ONLY, loader_commands
+
     names = [file.name for file in report.files]
     commands = list(loader_commands(folder, names, plan.format))
     older = [store for store, command in commands if command and store in RDF_11_ONLY]

@@ -347,7 +347,7 @@ def _is_sure(
     head: bytes,
 ) -> bool:
     """Return whether the claimed format cannot be, of two formats of a family."""
-    if claimed.family in ("json", "xml"):
+    if claimed.family in ("json", "xml") or claimed.reader:
         return actual is not claimed
     if actual is formats.N_QUADS:
         return claimed is not formats.N_QUADS

@@ -162,6 +162,28 @@ class Frontier:
             ConfigError: it has another schema, or was begun without quotas.
         """
         await self.scripts.load()
+        stored = await self._begin_or_join()
+        self.partitions = int(stored[b"partitions"])
+        self.fill = int(stored[b"fill"])
+        self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
+        self.locations.n_partitions = self.partitions
+        most_here = int(stored[b"domain_hosts"])
+        self.turns.prefixes = self._prefixes
+        self.contents.open(self._prefixes)
+        self.addresses.prefixes = self._prefixes
+        self.owed.prefixes = self._prefixes
+        self.epochs.open(self._prefixes, stored, self.options.epochs)
+        self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
+        mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
+        await self.marks.write(self._prefixes, mark)
+        # Checks the right to run scripts.
+        await self.scripts.run("renew", [(self._prefixes[0], [1])])
+        self.state.join(
+            self.crawl_id, conf=self.key("conf"), cleared=cleared, mark=mark
+        )
+
+    async def _begin_or_join(self) -> dict[bytes, bytes]:
+        """Return the fixed options of the crawl, stored here if it is new."""
         conf = self.key("conf")
         begun = cast("dict[bytes, bytes]", await self.redis.hgetall(conf))
         check_schema(self.crawl_id, begun)
@@ -186,22 +208,7 @@ class Frontier:
                 pipe.hsetnx(conf, field, str(wanted[field]))
             pipe.hgetall(conf)
             check_schema(self.crawl_id, stored := (await pipe.execute())[-1])
-        self.partitions = int(stored[b"partitions"])
-        self.fill = int(stored[b"fill"])
-        self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
-        self.locations.n_partitions = self.partitions
-        most_here = int(stored[b"domain_hosts"])
-        self.turns.prefixes = self._prefixes
-        self.contents.open(self._prefixes)
-        self.addresses.prefixes = self._prefixes
-        self.owed.prefixes = self._prefixes
-        self.epochs.open(self._prefixes, stored, self.options.epochs)
-        self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
-        mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
-        await self.marks.write(self._prefixes, mark)
-        # Checks the right to run scripts.
-        await self.scripts.run("renew", [(self._prefixes[0], [1])])
-        self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
+        return stored
 
     async def keep_epochs(self) -> None:
         """Store the quota of this worker, for all workers from now on.

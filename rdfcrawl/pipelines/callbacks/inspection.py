@@ -17,7 +17,12 @@ from rdfcrawl.core.errors import GUARDED, ConfigError, NeedsSandbox, Reason
 from rdfcrawl.core.formats import HTML, N_QUADS, N_TRIPLES, TRIG, TURTLE, Relation
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, Record
-from rdfcrawl.core.reservations import Obedience, ReservationPolicy, read_headers
+from rdfcrawl.core.reservations import (
+    Obedience,
+    ReservationPolicy,
+    Reservations,
+    read_headers,
+)
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.html.empty_pages import (
     SEEN_BYTES,
@@ -131,16 +136,13 @@ async def inspect(
             outcome = await _read_in_child(source, job, keep, request, web)
         links.found |= links.follow.choose(outcome.links)
         n_hyperlinks, why_empty = _page_facts(request, document, outcome)
-    policy, reserved = request.reservation_policy, outcome.reservations
-    wants_nofollow = Relation.NOFOLLOW in links.follow.relations
-    if reserved.forbids_following(policy, wants_nofollow=wants_nofollow):
-        links.found.clear()
+    links.obey(outcome.reservations, request.reservation_policy)
     followed, n_unfollowed = links.requestable(job, document.record.url)
     return InspectionReport(
         document=document,
         outcome=outcome,
         followed=followed,
-        withheld=reserved.withholds(policy),
+        withheld=outcome.reservations.withholds(request.reservation_policy),
         n_hyperlinks=n_hyperlinks,
         n_unfollowed=n_unfollowed,
         why_empty=why_empty,
@@ -171,6 +173,12 @@ class _ScannedLinks:
         self.found.update(self.follow.scan(chunk))
         if not self.found:
             self.every.update(_FOLLOW_ALL.scan(chunk))
+
+    def obey(self, reserved: Reservations, policy: ReservationPolicy) -> None:
+        """Forget all links if the document forbids to follow them."""
+        nofollow = Relation.NOFOLLOW in self.follow.relations
+        if reserved.forbids_following(policy, wants_nofollow=nofollow):
+            self.found.clear()
 
     def requestable(self, job: ReadingJob, url: str) -> tuple[frozenset[str], int]:
         """Return the followed URLs; if there are none, the number of others."""
