@@ -58,7 +58,7 @@ coverage: $(VENV)/installed-dev
 # the cheapest that do. tests/gates/test_dependencies.py sees that none is left out.
 LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
   test_addon sources/ckan/test_mapping sources/sparql/test_results stores/columns/test_rows \
-  crawl/documents/test_kinds crawl/doors/test_feeds crawl/doors/test_scrapy \
+  crawl/documents/test_kinds crawl/doors/test_feeds crawl/doors/test_scrapy crawl/doors/test_scrapy_commands \
   crawl/sources/test_warc dataweb/test_ftp dataweb/test_local dataweb/test_nodes \
   rdf/extraction/test_bulk downloader/test_context_cache downloader/test_exchange downloader/test_visit \
   stores/followers/test_parquet frontier/test_connection frontier/test_dns_cache \

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from tests.crawl.sources.test_ways import EndpointSite, Site, dataset
+from tests.support.dataset_sites import EndpointSite, Site, dataset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands

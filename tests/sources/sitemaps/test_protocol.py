@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import tracemalloc
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.source_tasks import SitemapTask
 from rdfcrawl.sources.sitemaps.entry import (
     ChangeFrequency,
     EntryExtension,
-    SitemapEntry,
     SitemapFormat,
     SitemapLimits,
     may_list,
 )
-from rdfcrawl.sources.sitemaps.markup import MarkupLimits
-from rdfcrawl.sources.sitemaps.protocol import Sitemap
-from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
-from tests.support.examples import examples
-
-URL = "http://www.example.com/maps/sitemap.xml"
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-FULL = f"""<?xml version="1.0" encoding="UTF-8"?>
-<urlset {NS} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
-  xmlns:xhtml="http://www.w3.org/1999/xhtml">
-<url><loc>http://www.example.com/catalog?item=12&amp;desc=vacation_hawaii</loc>
-<lastmod>2004-12-23T18:00:15+00:00</lastmod><changefreq>weekly</changefreq>
-<priority>0.3</priority>
-<image:image><image:loc>http://www.example.com/a.jpg</image:loc>
-<image:caption>A &amp; B</image:caption></image:image>
-<xhtml:link rel="alternate" hreflang="de" href="http://www.example.com/de"/></url>
-<url><loc><![CDATA[http://www.example.com/?a=1&b=2]]></loc><lastmod>2005</lastmod></url>
-<url> <loc>
-  http://www.example.com/x?a=1&b=2#part
-</loc> </url>
-</urlset>"""
-
-
-def read(
-    body: str | bytes, limits: SitemapLimits | None = None, **options: object
-) -> tuple[list[SitemapEntry], Sitemap, dict[Reason, int]]:
-    """Return the entries, the sitemap, and how often each fault was counted."""
-    log = FaultLog()
-    sitemap = Sitemap(
-        body.encode() if isinstance(body, str) else body,
-        url=URL,
-        log=log,
-        limits=limits or SitemapLimits(),
-        **options,  # type: ignore[arg-type]
-    )
-    entries = [item for item in sitemap if isinstance(item, SitemapEntry)]
-    return entries, sitemap, {fault.reason: fault.count for fault in log.all()}
-
-
-def urls(body: str | bytes) -> list[str]:
-    """Return the URLs alone."""
-    return [entry.url for entry in read(body)[0]]
+from tests.support.read_sitemaps import FULL, NS, URL, read, urls
 
 
 def test_a_sitemap() -> None:
@@ -297,21 +250,6 @@ def test_a_path_is_resolved() -> None:
     assert urls(body) == ["http://www.example.com/a"]
 
 
-def test_cut_at_every_byte() -> None:
-    """If a sitemap ends anywhere, then its URLs are among those of the full one."""
-    body = FULL.encode()
-    whole = urls(body)
-    for at in range(len(body)):
-        found = urls(body[:at])
-        assert found == whole[: len(found)], at
-    lines = b"http://e/a\nhttp://e/bcd\n"
-    log = FaultLog()
-    limits = SitemapLimits(markup=MarkupLimits(n_bytes=20))
-    items = list(Sitemap(lines, url=URL, log=log, limits=limits))
-    assert [x.url for x in items if isinstance(x, SitemapEntry)] == ["http://e/a"]
-    assert log.count(Reason.TOO_LARGE) == 1
-
-
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -388,79 +326,10 @@ def test_links_of_a_feed_are_relative_to_its_base() -> None:
     assert urls(body) == ["http://e.example/blog/1", "http://e.example/blog/old/2"]
 
 
-@pytest.mark.parametrize("part", ["<", "< ", "<a<", "</", "<!", '<a "'])
-def test_what_is_no_tag_is_read_within_a_bound(part: str) -> None:
-    """If a document is mostly `<`, then its rest is left out, and that is a fault."""
-    limits = SitemapLimits(markup=MarkupLimits(n_strays=1000))
-    body = f"<urlset><url><loc>http://e/1</loc></url>{part * 50_000}"
-    entries, sitemap, faults = read(body, limits)
-    assert [entry.url for entry in entries] == ["http://e/1"]
-    assert faults[Reason.PARSE_SECS] == 1
-    assert faults[Reason.SYNTAX] <= 1001
-    assert sitemap.is_cut
-
-
-def test_time_of_the_tokenizer_is_bounded() -> None:
-    """If a document takes too long, then its entries so far are kept, with a fault."""
-    limits = SitemapLimits(markup=MarkupLimits(parse_secs=0.01))
-    body = f"<urlset><url><loc>http://e/1</loc></url>{'<loc>' * 500_000}"
-    entries, sitemap, faults = read(body, limits)
-    assert [entry.url for entry in entries][:1] == ["http://e/1"]
-    assert faults[Reason.PARSE_SECS] == 1
-    assert sitemap.is_cut
-
-
 def test_an_entry_that_is_left_out_has_a_position() -> None:
     """If an entry has no URL, then those after it keep their positions."""
     body = listing(3).replace("http://e/1", "nothing")
     assert [entry.position for entry in read(body)[0]] == [0, 2]
-
-
-def test_bombs_do_not_go_off() -> None:
-    """If entities grow, then the URL that they stand in is not made of them."""
-    levels = "".join(f"<!ENTITY e{n + 1} '{f'&e{n};' * 10}'>" for n in range(9))
-    entries, _, faults = read(
-        f"<!DOCTYPE u [<!ENTITY e0 'x'>{levels}]><urlset><url><loc>http://e/&e9;</loc>"
-        "</url></urlset>"
-    )
-    assert [x.url for x in entries] == ["http://e/&e9;"]
-    assert Reason.ENTITY_EXPANSION in faults
-
-
-def test_very_many_entries_in_flat_memory() -> None:
-    """If a sitemap has 20,000 entries, then they pass by without being held."""
-    entry = b"<url><loc>http://e/%07d</loc></url>\n"
-    blocks = (
-        b"".join(entry % n for n in range(at, at + 1000))
-        for at in range(0, 20_000, 1000)
-    )
-    rest = b"<urlset>"
-
-    class Many(io.RawIOBase):
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-            nonlocal rest
-            rest = rest or next(blocks, b"")
-            n_bytes = min(len(rest), len(buffer))
-            buffer[:n_bytes], rest = rest[:n_bytes], rest[n_bytes:]
-            return n_bytes
-
-    log = FaultLog()
-    limits = SitemapLimits(markup=MarkupLimits(n_bytes=2**30), n_entries=10**6)
-    source = ByteSource(reopen=lambda: io.BufferedReader(Many(), 2**16))
-    sitemap = Sitemap(source, url=URL, log=log, limits=limits)
-    peak = n = 0
-    for n, _ in enumerate(sitemap, start=1):
-        if n == 5_000:  # tracing is slow: all that grows has grown by then
-            tracemalloc.start()
-        elif n == 10_000:
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-    assert n == 20_000
-    assert peak < 4 * 2**20
-    assert log.count(Reason.INCOMPLETE) == 1
 
 
 @pytest.mark.parametrize(
@@ -498,24 +367,6 @@ def test_task_of_an_index_leads_below() -> None:
     """If a sitemap is an index, then its sitemaps are deeper, for the same hosts."""
     task = SitemapTask(depth=3, robots_hosts=("a.example",), is_confirming=True)
     assert task.below() == replace(task, depth=4)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.data())
-def test_damaged_sitemaps(data: st.DataObject) -> None:
-    """If bytes of a sitemap are changed, then there are only faults."""
-    body = bytearray(FULL.encode())
-    for _ in range(data.draw(st.integers(1, 12))):
-        at = data.draw(st.integers(0, len(body) - 1))
-        n_bytes = data.draw(st.integers(0, 5))
-        body[at : at + n_bytes] = data.draw(st.binary(max_size=5))
-    log = FaultLog()
-    items = Sitemap(bytes(body), url=URL, log=log)
-    for item in items:
-        assert isinstance(item, SitemapEntry | SitemapDataset)
-        if isinstance(item, SitemapEntry):
-            assert item.url.isascii()
-            assert item.url.startswith(("http", "ftp"))
 
 
 def test_the_capability_of_resourcesync_is_read() -> None:
