@@ -63,6 +63,9 @@ class RequestOptions:
     first_byte_secs: float = 30.0
     # further headers of the request, names and values
     headers: tuple[tuple[str, str], ...] = ()
+    # of these, those that are sent to one URL only, which has these validators
+    conditions: tuple[tuple[str, str], ...] = ()
+    read_at: str = ""  # that URL
     data: bytes = b""  # body of a POST; empty for a GET
     # lower-case names of further response headers to keep
     kept_headers: tuple[str, ...] = ()
@@ -101,6 +104,10 @@ class HttpRequest:
     url: str  # on the host of the record's URL
     accept: str = ""  # `Accept` header; empty for the default of the kind
     headers: tuple[tuple[str, str], ...] = ()
+    # validators, for the URL where the known version was read: another
+    # resource may have the same `ETag` (RFC 9110 8.8.3)
+    conditions: tuple[tuple[str, str], ...] = ()
+    read_at: str = ""  # that URL; empty: the requested one
     data: bytes = b""
     kept_headers: tuple[str, ...] = ()
     # the first byte may take as long as the kind allows, not only as long as a page may
@@ -114,16 +121,37 @@ class HttpRequest:
             page_secs: longest time to the first byte of a page.
         """
         first_secs = options.first_byte_secs
+        read_at = self.read_at or self.url
+        own = self.conditions if read_at == self.url else ()
         return replace(
             options,
             accept=self.accept or options.accept,
-            headers=self.headers,
+            headers=(*self.headers, *own),
+            conditions=self.conditions,
+            read_at=read_at,
             data=self.data,
             kept_headers=self.kept_headers,
             first_byte_secs=first_secs
             if self.may_think
             else min(first_secs, page_secs),
         )
+
+
+def conditional_request(
+    url: str, etag: str, last_modified: str, *, read_at: str = ""
+) -> HttpRequest | None:
+    """Return a request that is conditional on these validators; None without any.
+
+    Args:
+        url: to request.
+        etag: of the known version, or empty.
+        last_modified: the same.
+        read_at: where that was read, if redirects led there.
+    """
+    conditions = conditional_headers(etag, last_modified)
+    if not conditions:
+        return None
+    return HttpRequest(url=url, conditions=conditions, read_at=read_at)
 
 
 def conditional_headers(etag: str, last_modified: str) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,7 @@ from urllib.parse import urldefrag, urljoin
 from rdfcrawl.core.errors import GUARDED, Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask
-from rdfcrawl.downloader.client import HttpResponse, RequestOptions, conditional_headers
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.frontier.queue.candidate import kind_of_named
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.queued_records import meta_of
@@ -110,7 +110,7 @@ def options_after(
 
     A POST becomes a GET where a browser does so. Credentials stay with their server:
     another scheme, host or port is another server, except for https instead of http,
-    each on its default port.
+    each on its default port. Validators are sent to the URL that they are of.
     """
     if options.data and status in _BECOMES_GET:
         headers = tuple(h for h in options.headers if h[0].lower() != "content-type")
@@ -118,6 +118,10 @@ def options_after(
     if options.headers and not is_same_server(url, target):
         headers = tuple(h for h in options.headers if h[0].lower() in _NOT_SECRET)
         options = replace(options, headers=headers)
+    if options.conditions:
+        headers = tuple(h for h in options.headers if h not in options.conditions)
+        own = options.conditions if target == options.read_at else ()
+        options = replace(options, headers=(*headers, *own))
     if options.request is not None:
         options = replace(
             options, request=request_after(options.request, status, url, target)
@@ -126,36 +130,12 @@ def options_after(
 
 
 def options_of_second(
-    record: Record,
-    cookies: ChainCookies | None,
-    options: RequestOptions,
-    status: int,
-    *urls: str,
+    cookies: ChainCookies | None, options: RequestOptions, status: int, *urls: str
 ) -> RequestOptions:
     """Return the options of a request for the second of two URLs in a visit."""
     url, target = urls
     options = options_after(options, status, url, target)
-    if isinstance(task := record.task, RefreshedPage):
-        headers = validators_for(task, record.url, target)
-        options = replace(options, headers=headers)
     return options if cookies is None else cookies.options_for(target, options)
-
-
-def validators_for(
-    task: RefreshedPage, own_url: str, url: str
-) -> tuple[tuple[str, str], ...]:
-    """Return the validators of a page to be fetched again, if they are of this URL.
-
-    Another resource may have the same `ETag` (RFC 9110 8.8.3).
-
-    Args:
-        task: of the page.
-        own_url: of the page.
-        url: requested on behalf of the page.
-    """
-    if url != (task.read_at or own_url):
-        return ()
-    return conditional_headers(task.etag, task.last_modified)
 
 
 def request_after(

@@ -163,9 +163,8 @@ class _VisitRun:
             target, verdict = await self._next_step(attempt, url, options, response)
             if target is None:
                 return self._note(attempt, response, verdict, origin_of(url))
-            record, cookies = attempt.record, attempt.cookies
             options = options_of_second(
-                record, cookies, options, response.status, url, target
+                attempt.cookies, options, response.status, url, target
             )
             options = self._services.with_limits(options, attempt.record, target)
             url = target

@@ -161,7 +161,9 @@ class FactReader:
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
         for record in self._database.records(self._partition, find_sitemap):
-            if record.is_sitemap and _was_found(record):
+            if not record.is_sitemap or self._leads_to_sitemap(record):
+                continue
+            if _was_found(record):
                 yield SitemapFacts(
                     domain=record.domain,
                     url=record.url,
@@ -169,6 +171,13 @@ class FactReader:
                     is_index=any(each.is_index for each in record.readings),
                     readings=tuple(_readings(record)),
                 )
+
+    def _leads_to_sitemap(self, record: UrlRecord) -> bool:
+        """Return whether a URL has only ever redirected to a sitemap."""
+        if record.readings or not (end := self.redirect_of(record)):
+            return False
+        target = self._sitemap(end)
+        return target is not None and target.is_sitemap
 
     def facts_of(self, record: UrlRecord) -> UriFacts:
         """Return the facts of one URL."""
@@ -262,8 +271,11 @@ class FactReader:
                 break
             place = bisect_right(record.origins, time_ms, key=itemgetter(0))
             found_by = record.origins[max(place - 1, 0)][1] if record.origins else ""
-            if record.listed is not None and found_by in _INDEX:
-                sitemap = record.listed.document
+            above = record.listed.document if record.listed else ""
+            if found_by == SitemapOrigin.INDEX:
+                above = above or record.latest.get("parent", "")
+            if above and found_by in _INDEX:
+                sitemap = above
                 continue
             with suppress(ValueError):
                 return SitemapOrigin(found_by)
@@ -304,7 +316,9 @@ def is_known_page(record: UrlRecord) -> bool:
         return False
     if record.linked or record.listed or record.was_page:
         return True
-    return "task" not in record.latest and bool(record.fetches or record.latest)
+    if "task" in record.latest or record.is_only_of_source:
+        return False
+    return bool(record.fetches or record.latest)
 
 
 def _was_found(record: UrlRecord) -> bool:
@@ -381,7 +395,8 @@ def _readings(record: UrlRecord) -> Iterator[ListReading]:
     known: dict[int, ListReading | None] = {
         each.started_ms: None
         for each in record.fetches
-        if each.http_status == 304 or each.outcome == "UNCHANGED"
+        if each.outcome == "UNCHANGED"
+        or (each.http_status == 304 and each.outcome != "REDIRECTED")
     }
     by_time = groupby(record.readings, attrgetter("started_ms"))
     for started_ms, group in by_time:

@@ -15,6 +15,7 @@ from rdfcrawl.analysis.urldb.record import (
     BY_LINK,
     BY_LIST,
     BY_REDIRECT,
+    BY_SOURCE,
     NOINDEX,
     REFUSALS,
     SEED,
@@ -25,6 +26,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.last_copies import REDIRECTED, WITHOUT_STATEMENTS
 from rdfcrawl.core.namespaces import DCTERMS, RC
+from rdfcrawl.core.source_tasks import SitemapTask
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask, RevisitedPage
 from rdfcrawl.core.times import moment_text
 from rdfcrawl.rdf.links.outlinks import relation_iri
@@ -32,6 +34,7 @@ from rdfcrawl.stores.provenance.blocks import ActivityBlock
 from rdfcrawl.stores.provenance.records import Activity, written_url
 from rdfcrawl.stores.reading import iter_marked
 
+_PAGE_TASKS: Final = frozenset(("", RefreshedPage.TAG, RequestTask.TAG))
 _AGAIN_TASKS: Final = frozenset((RefreshedPage.TAG, RevisitedPage.TAG))
 _SEED_TASKS: Final = _AGAIN_TASKS | {RequestTask.TAG}
 _LEFT: Final = f"{RefreshedPage.TAG}(is_left=True)"
@@ -77,7 +80,8 @@ class _ObservedFetch(NamedTuple):
         redirect: target of its redirects; None if there were none.
         is_left: another page was read at the URL before, and is no more.
         is_chained: another host redirects to the URL.
-        is_followed: the URL is the target of a redirect that another page had.
+        followed: if another URL redirects to this one in the same visit, the name of
+            the value of such targets.
         requested: URLs in their order, if there were redirects.
     """
 
@@ -86,7 +90,7 @@ class _ObservedFetch(NamedTuple):
     redirect: str | None = None
     is_left: bool = False
     is_chained: bool = False
-    is_followed: bool = False
+    followed: str = ""
     requested: tuple[str, ...] = ()
 
     @classmethod
@@ -118,8 +122,10 @@ def _observe(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
         yield from _redirected(fetch)
     if activity.location:
         yield _led_to(written_url(activity.location))
-    is_kept = fetch.is_chained and _keeps_former_page(activity)
-    yield _led_to(fetch.url) if is_kept else _observed(fetch)
+    if fetch.is_chained and _keeps_former_page(activity):
+        yield _led_to(fetch.url)
+    elif not (fetch.is_chained and _is_no_sitemap(activity)):
+        yield _observed(fetch)
     if fetch.requested:
         yield from _followed(fetch)
     if activity.sitemap_format:
@@ -134,11 +140,17 @@ def _led_to(url: str) -> UrlObservation:
 def _observed(fetch: _ObservedFetch) -> UrlObservation:
     activity = fetch.activity
     started_ms, fault = activity.started_ms, activity.reason
+    # The target of the redirect is the sitemap.
+    is_moved = fetch.redirect is not None and (
+        _is_sitemap(activity)
+        or (activity.task == SitemapTask.TAG and activity.status == "UNCHANGED")
+    )
+    status = "REDIRECTED" if is_moved else activity.status
     statements = activity.statements_hash
     if not activity.n_statements and activity.format == HTML.name and not statements:
         statements = NO_STATEMENTS
     columns = (
-        f"{started_ms},{quoted(activity.status)},{activity.http_status}"
+        f"{started_ms},{quoted(status)},{activity.http_status}"
         f",{activity.n_statements},{quoted(fault)},{quoted(activity.content_hash)}"
         f",{quoted(activity.text_hash)},{activity.run}"
         f",{quoted(activity.last_modified)},{quoted(statements)}"
@@ -146,7 +158,7 @@ def _observed(fetch: _ObservedFetch) -> UrlObservation:
     latest = [
         f'["{name}",{started_ms},{quoted(value)}]' for name, value in _latest_of(fetch)
     ]
-    if format_name := activity.sitemap_format:
+    if (format_name := activity.sitemap_format) and not is_moved:
         # What could not be read does not change the format of the entries.
         ms = 0 if format_name == UNKNOWN_FORMAT else started_ms
         latest.append(f'["sitemapFormat",{ms},{quoted(format_name)}]')
@@ -207,8 +219,8 @@ def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:
         requested_ms: its start; 0 if there was no request.
     """
     activity, task = fetch.activity, fetch.activity.task
-    if fetch.is_followed:
-        yield f'["{BY_REDIRECT}",0,"true"]'
+    if fetch.followed:
+        yield f'["{fetch.followed}",0,"true"]'
         return
     if fetch.is_chained and (not task or task == RefreshedPage.TAG):
         yield f'["{BY_LINK}",0,"true"]'
@@ -224,22 +236,41 @@ def _page_request(fetch: _ObservedFetch, requested_ms: int) -> Iterator[str]:
 
 
 def _followed(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
-    """Yield the requests that followed the redirects of a page."""
+    """Yield the requests that followed the redirects of a URL.
+
+    A target that could not be read as a part of a source may be a good page.
+    """
     activity, url, urls = fetch.activity, fetch.url, fetch.requested
-    if url not in urls or activity.task not in ("", RefreshedPage.TAG):
+    is_page = activity.task in _PAGE_TASKS
+    if url not in urls or not (is_page or activity.status in _HAS_COPY):
         return
     *between, end = urls[urls.index(url) :]
     moved = Activity("", activity.started_ms, status="REDIRECTED")
+    follow = BY_REDIRECT if is_page else BY_SOURCE
     for each in between[1:]:
         redirect = fetch.redirect or ""
-        yield _observed(_ObservedFetch(moved, each, redirect, is_followed=True))
-    if _keeps_former_page(activity):
+        yield _observed(_ObservedFetch(moved, each, redirect, followed=follow))
+    if is_page and _keeps_former_page(activity):
         yield _led_to(end)
     elif end != url:
-        # Without the terms that are about the page that redirects.
-        own = activity._replace(parent="", rank=-1, found_by="", task="")
+        own = activity
+        if not _is_sitemap(activity):
+            # Without the terms that are about the page that redirects.
+            own = activity._replace(parent="", rank=-1, found_by="", task="")
         target = fetch.redirect if activity.location else None
-        yield _observed(_ObservedFetch(own, end, target, is_followed=True))
+        yield _observed(_ObservedFetch(own, end, target, followed=follow))
+
+
+def _is_sitemap(activity: Activity) -> bool:
+    """Return whether a sitemap was read."""
+    return bool(activity.sitemap_format) and not _is_no_sitemap(activity)
+
+
+def _is_no_sitemap(activity: Activity) -> bool:
+    """Return whether a sitemap was expected, and another document is there."""
+    return (
+        activity.task == SitemapTask.TAG and activity.sitemap_format == UNKNOWN_FORMAT
+    )
 
 
 def _keeps_former_page(activity: Activity) -> bool:

@@ -60,6 +60,8 @@ BY_LIST: Final = "byList"
 """The same, since a sitemap lists them."""
 BY_REDIRECT: Final = "byRedirect"
 """The same, in the visit of a page that redirected there."""
+BY_SOURCE: Final = "bySource"
+"""The same, of a part of a source; that does not make it a page."""
 NOINDEX: Final = "noindex"
 """Name of the value of documents with that robots directive, obeyed or not."""
 SPELLING: Final = "spelling"
@@ -413,6 +415,12 @@ class UrlRecord:
     def was_page(self) -> bool:
         """Whether it was requested as a page, in any run."""
         return not self.latest.keys().isdisjoint((*_REQUESTED, BY_REDIRECT))
+
+    @property
+    def is_only_of_source(self) -> bool:
+        """Whether nothing but redirects of parts of sources led to it."""
+        is_named = self.linked or self.listed or self.was_page
+        return BY_SOURCE in self.latest and not is_named
 
     @property
     def is_only_target(self) -> bool:

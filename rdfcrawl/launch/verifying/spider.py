@@ -10,7 +10,7 @@ from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks import CollectionPage, ListedPage, PortalFile, RefreshedPage
-from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.launch.verifying.fetches import SourceRoot
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
@@ -106,5 +106,6 @@ class VerifyingSpider(RdfSpider):
         plan, is_listed = self.plan, isinstance(record.task, _LISTED)
         if is_listed and plan.sample is not None and record.url not in plan.sample:
             raise SourceFault(Reason.NOT_WANTED, "the sample lacks it")
-        headers = conditional_headers(*plan.validators.get(record.url, ("", "")))
-        return HttpRequest(url=record.url, headers=headers) if headers else None
+        return conditional_request(
+            record.url, *plan.validators.get(record.url, ("", ""))
+        )

@@ -83,7 +83,9 @@ class EligiblePages:
 
 def is_scheduled(record: UrlRecord) -> bool:
     """Return whether later runs of a source request a page again."""
-    return record.is_sitemap or record.latest.get("task") not in _TASKS
+    if record.is_sitemap or record.is_only_of_source:
+        return True
+    return record.latest.get("task") not in _TASKS
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks import CollectionPage
-from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.sources.harvest.discovery import (
     NOTHING_FOUND,
     Discovery,
@@ -82,8 +82,7 @@ class CollectionPages:
         state = decode(text, PageState) if text else None
         if state is None or state.run >= task.run:
             return None
-        headers = conditional_headers(state.etag, state.last_modified)
-        return HttpRequest(url=record.url, headers=headers) if headers else None
+        return conditional_request(record.url, state.etag, state.last_modified)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield all pages that may have changed since the last run, in batches."""

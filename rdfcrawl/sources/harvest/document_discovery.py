@@ -24,8 +24,7 @@ from rdfcrawl.core.tasks import (
     RefreshedPage,
     RevisitedPage,
 )
-from rdfcrawl.downloader.client import HttpRequest
-from rdfcrawl.downloader.redirects import validators_for
+from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.frontier.arguments.parsers import DATASETS, DCAT, OAI_PMH
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
@@ -280,8 +279,9 @@ def _is_taken(document: Document) -> bool:
 
 
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
-    headers = validators_for(task, record.url, record.url)
-    return HttpRequest(url=record.url, headers=headers) if headers else None
+    return conditional_request(
+        record.url, task.etag, task.last_modified, read_at=task.read_at
+    )
 
 
 def _left_behind(document: Document, task: RefreshedPage) -> Discovery:

@@ -23,7 +23,7 @@ from rdfcrawl.core.tasks import (
     RefreshedPage,
     RevisitedPage,
 )
-from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.sources.harvest.last_copies import has_end_tag
 from rdfcrawl.uri import fingerprint
 from rdfcrawl.uri.hosts import site_of
@@ -105,8 +105,7 @@ class PageFetches:
             return None
         if record.url != (fetch.read_at or url):
             return None
-        headers = conditional_headers(fetch.etag, fetch.last_modified)
-        return HttpRequest(url=record.url, headers=headers) if headers else None
+        return conditional_request(record.url, fetch.etag, fetch.last_modified)
 
     async def last_of(self, urls: Iterable[str]) -> dict[str, PageFetch | None]:
         """Return the last fetch of each page."""

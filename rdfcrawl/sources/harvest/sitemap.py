@@ -24,7 +24,7 @@ from rdfcrawl.core.records import (
     Record,
 )
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
-from rdfcrawl.downloader.client import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.frontier.queue.inbox import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import (
@@ -109,8 +109,9 @@ class SitemapHarvester(Harvester):
         if not (read_task(record).run or step.ping):
             return None
         before = await self._latest(key_of(record.url, step), step)
-        headers = conditional_headers(before.etag, before.last_modified)
-        return HttpRequest(url=record.url, headers=headers) if headers else None
+        return conditional_request(
+            record.url, before.etag, before.last_modified, read_at=before.url
+        )
 
     async def _latest(self, key: str, task: SitemapTask) -> SitemapState:
         """Return the state of a sitemap; for a ping, also of this run."""
@@ -162,7 +163,7 @@ class SitemapHarvester(Harvester):
             await self._take_batch(reading, batch)
             for item in batch:
                 if isinstance(item, SitemapDataset) or not reading.task.only_datasets:
-                    buffer.add(_describe(item, response.record.url))
+                    buffer.add(_describe(item, response.document.url))
             for chunk in buffer.take():
                 yield chunk
             is_held = reading.datasets or self._budgeted.has_budget

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from rdfcrawl.analysis.measures.coverage import has_statements
 from rdfcrawl.analysis.measures.first_seen import came_by_ping
 from rdfcrawl.analysis.urldb.building import build
@@ -132,6 +134,39 @@ def test_targets_that_replace_no_page(tmp_path: Path) -> None:
     with UrlDatabase(tmp_path) as database:
         found = {each.url: each.has_failed for each in FactReader(database).uris()}
     assert found == {SEED: False, FORM: True, LISTED: True, ENDED: True}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "revisited(run=1)",
+        "dump(dataset=http://a.example/d, way=0, part=0)",
+        "file(run=1)",
+        "sample(dataset=http://a.example/d, uri=http://a.example/seed)",
+        "page(run=1, number=2, root=http://a.example/)",
+        "source(run=1, payload=search())",
+    ],
+)
+def test_targets_of_requests_for_sources(tmp_path: Path, task: str) -> None:
+    """If a part of a source redirects, then its target has a fetch as well.
+
+    The target counts as a page only if something else led there.
+    """
+    facts = (("task", task), *LED)
+    pages = [
+        UrlFetched(SEED, T0),
+        UrlFetched(LISTED, T0 + 1, facts=LED),
+        UrlFetched(FORM, AFTER, target=LISTED, facts=facts),
+        UrlFetched(FORM, AFTER + 1, target=ENDED, facts=facts),
+    ]
+    write_events(tmp_path, pages)
+    build(tmp_path, NORMAL)
+    with UrlDatabase(tmp_path) as database:
+        found = {each.url: each.fetches for each in database.records()}
+        pages_of = {each.url for each in FactReader(database).uris()}
+    assert [each.started_ms for each in found[LISTED]] == [T0 + 1, AFTER]
+    assert [each.started_ms for each in found[ENDED]] == [AFTER + 1]
+    assert pages_of - {FORM} == {SEED, LISTED}
 
 
 def test_readings_of_large_histories(tmp_path: Path) -> None:
