@@ -24,6 +24,8 @@ class SeenRequest(NamedTuple):
         last_url: the URL to which redirects were followed, or its own.
         asked: all URLs that the same run has requested.
         pinged: sitemaps that were read after a ping.
+        is_lost: the crawl was killed before it noted the request. Only its statements
+            or its links are known.
     """
 
     url: str
@@ -33,6 +35,7 @@ class SeenRequest(NamedTuple):
     last_url: str
     asked: AbstractSet[str]
     pinged: frozenset[str] = frozenset()
+    is_lost: bool = False
 
     @property
     def answer(self) -> Answer:

@@ -1,7 +1,8 @@
 """The measures of a crawl, counted by hand from its requests and the truth of the web.
 
 They follow from the definitions of the paper and of the reference. Of a crawl, only its
-requests are used: URL, begin and status.
+requests are used: URL, begin and status. If one was lost by a kill, then its response
+counts as a sight of the URLs in it, and not as a fetch.
 """
 
 from __future__ import annotations
@@ -64,14 +65,15 @@ class WebMeasures:
         for each in self.requests:
             if not each.url.endswith(".xml"):
                 self._read_page(each)
-            elif not each.answer.is_readable:
+                continue
+            if not each.content.is_readable:
                 self.lost.add(each.url)
             elif each.status in LIVING:
                 self._read_sitemap(each)
         self.lost -= self.readings.keys()
 
     def _read_page(self, each: SeenRequest) -> None:
-        for fetch in (each, *each.hops()):
+        for fetch in () if each.is_lost else (each, *each.hops()):
             known = self.fetches.setdefault(fetch.url, [])
             if not known or known[-1].ms != fetch.ms:  # else it is the same look at it
                 known.append(fetch)
@@ -86,9 +88,11 @@ class WebMeasures:
                 self.linked.setdefault(normal(url), each.ms)
 
     def _read_sitemap(self, each: SeenRequest) -> None:
-        self.readings.setdefault(each.url, []).append(each)
+        sitemap, content = each.end, each.content
+        self.lost.discard(each.url)
+        self.readings.setdefault(sitemap, []).append(each)
         found = defaultdict(list)
-        for entry in each.answer.entries or ():
+        for entry in content.entries or ():
             found[normal(entry.url)].append(entry)
         for url, entries in found.items():
             dates = tuple(unix_ms(x.date) for x in entries if x.date)
@@ -97,7 +101,7 @@ class WebMeasures:
                 each.ms, dates, last.changefreq, last.priority, is_by_ping
             )
             by_sitemap = self.listings.setdefault(url, {})
-            by_sitemap.setdefault(each.url, []).append(listing)
+            by_sitemap.setdefault(sitemap, []).append(listing)
 
     # Sets of URLs
 
@@ -316,7 +320,7 @@ class WebMeasures:
     def listed_outcomes(self, site: str = "") -> Counter[str]:
         """Return the URLs that sitemaps list now by outcome, and the pages read."""
         last = {name: found[-1] for name, found in self.readings.items()}
-        entries = [x for each in last.values() for x in each.answer.entries or ()]
+        entries = [x for each in last.values() for x in each.content.entries or ()]
         listed = self._of(site, {normal(x.url) for x in entries})
         found = Counter(map(self.outcome, listed))
         found["listed"] = len(listed)
@@ -440,7 +444,7 @@ class WebMeasures:
         found: Counter[str] = Counter()
         for by_sitemap in self.listings.values():
             for sitemap in by_sitemap:
-                found[self.readings[sitemap][-1].answer.form] += 1
+                found[self.readings[sitemap][-1].content.form] += 1
         found["unknown"] += len(self.lost)
         return +found
 
@@ -460,14 +464,14 @@ class WebMeasures:
         files = [
             readings
             for url, readings in self.readings.items()
-            if site_of(url) == site and not readings[-1].answer.children
+            if site_of(url) == site and not readings[-1].content.children
         ]
         lost = self._of(site, self.lost)
         again = [x for x in files if len(x) > 1]
         same = [
             readings
             for readings in again
-            if len({tuple(x.url for x in y.answer.entries or ()) for y in readings})
+            if len({tuple(x.url for x in y.content.entries or ()) for y in readings})
             == 1
         ]
         return len(files) + len(lost), len(again), len(same)

@@ -24,6 +24,7 @@ N_WORDS = 28  # of a page: so few that sketches are exact
 SOFT_404 = "Not found: there is no such page"
 PRIVATE = "/private/"  # no crawler may go there
 LIVING = 200, 304
+LATE_MS = 60_000  # most between the begin of a request and its arrival
 MOVED = 301
 
 
@@ -45,7 +46,7 @@ class Answer(NamedTuple):
         target: of a redirect.
         entries: of a sitemap, of any form; None for a page.
         children: sitemaps of an index.
-        form: of a sitemap: `xml`, `text`, `atom`, `rss` or `broken`.
+        form: of a sitemap: `xml`, `text`, `atom`, `rss`, `broken` or `moved`.
         changed: time of the last change of the content, in seconds.
     """
 
@@ -64,8 +65,8 @@ class Answer(NamedTuple):
 
     @property
     def is_sitemap(self) -> bool:
-        """Whether it is the file of a sitemap or of an index."""
-        return self.entries is not None or bool(self.children)
+        """Whether it is the file of a sitemap or of an index, or leads to one."""
+        return self.entries is not None or bool(self.children or self.form)
 
     @property
     def is_readable(self) -> bool:
@@ -146,6 +147,7 @@ class RandomWeb:
 
     def __init__(self, loopback: Loopback, hosts: list[str], seed: int) -> None:
         self._loopback, self._random = loopback, random.Random(seed)
+        self._moves = random.Random(-seed - 1)  # of sitemaps
         self.servers: list[RawServer] = [loopback(host=host) for host in hosts]
         self.roots = [server.url("") for server in self.servers]
         self.answers: dict[str, Answer] = {}
@@ -187,6 +189,10 @@ class RandomWeb:
             elif where < 0.5:
                 above = f"{root}/index-{n}.xml"
                 self.answers[above] = Answer(children=(url,))
+                self.robots[root].append(above)
+            elif self._moves.random() < 0.3:
+                above = f"{root}/moved-{n}.xml"
+                self._put(above, Answer(MOVED, target=url, form="moved"))
                 self.robots[root].append(above)
             else:
                 self.robots[root].append(url)
@@ -331,6 +337,7 @@ class RandomWeb:
         for root in self.roots:
             self._grow(root)
         self._drop()
+        self._move_sitemaps()
         self._date()
         self.serve()
 
@@ -354,6 +361,14 @@ class RandomWeb:
                 gone = self._random.choice(entries)
                 left = tuple(each for each in entries if each != gone)
                 self.answers[sitemap] = self.answers[sitemap]._replace(entries=left)
+
+    def _move_sitemaps(self) -> None:
+        """Let some sitemaps move elsewhere; the old URLs lead there."""
+        for old in [x for x in self._styles if self._moves.random() < 0.1]:
+            new = f"{old.removesuffix('.xml')}-{self._n}.xml"
+            self._put(new, self.answers[old])
+            self._put(old, Answer(MOVED, target=new, form="moved"))
+            self._styles[new] = self._styles.pop(old)
 
     def _change(self, url: str) -> None:
         chance, answer = self._random, self.answers[url]
@@ -399,6 +414,16 @@ class RandomWeb:
         is_over = answer.target and self.answers[answer.target].status != 200
         if is_over or self._random.random() < 0.2:
             self._page(url)
+
+    def was_asked(self, url: str, ms: int) -> bool:
+        """Return whether a URL was requested within some seconds of a time."""
+        later_ms = 1000 * (time.time() - time.monotonic() + self.ahead_secs) - ms
+        return any(
+            normal(root + each.target) == url
+            and abs(1000 * each.at + later_ms) <= LATE_MS
+            for root, server in zip(self.roots, self.servers, strict=True)
+            for each in server.requests
+        )
 
     def serve(self) -> None:
         """Serve the present answers."""

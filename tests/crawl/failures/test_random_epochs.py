@@ -5,7 +5,6 @@ More seeds: `python -m tests.crawl.failures.test_random_epochs 10 20`.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.crawl.sources.test_measures_of_random_webs import QUICK, RandomRuns
 from tests.support.crawl_fixtures import Commands
@@ -51,6 +51,9 @@ class JudgedStore:
         url, end = each.url, each.end
         if each.status != 404:
             self._missing.pop(url, None)
+        if each.status in (*LIVING, MOVED):  # no longer as it was redirected before
+            for sources in self._left.values():
+                sources.discard(url)
         if each.status in LIVING:
             if end != url:
                 self.said.pop(url, None)
@@ -110,20 +113,21 @@ class KilledEpochs(RandomRuns):
 
     def _planned(self) -> set[str]:
         """Return the pages of the plan."""
-        lines = (self.root / "refresh" / "plan.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines]
-        return {normal(row["url"]) for row in rows if "url" in row}
+        return {normal(each.url) for each in RefreshPlanFile(self.root).fetches()}
 
     def _check_requests(
         self, planned: set[str], asked: list[Counter[str]], n_kills: int
     ) -> None:
         """Check that each planned page was requested, and none too often."""
-        new = self.requests[self._n_judged :]
+        old, new = self.requests[: self._n_judged], self.requests[self._n_judged :]
         assert planned <= {each.url for each in new}
         n_planned = Counter(urlsplit(url).hostname for url in planned)
         assert max(n_planned.values(), default=0) <= HOST_BUDGET
         ends = {hop.url for each in new for hop in each.hops()}
         ends |= {each.answer.target for each in new}
+        # Their targets of former days answer for themselves.
+        again = {each.url for each in new}
+        ends |= {hop.url for each in old if each.url in again for hop in each.hops()}
         n_again = 0
         for root, targets in zip(self.web.roots, asked, strict=True):
             for target, n in targets.items():
@@ -136,7 +140,7 @@ class KilledEpochs(RandomRuns):
     def check_store(self) -> None:
         """Compare the statements in the store with those of the requests."""
         for each in self.requests[self._n_judged :]:
-            if not each.answer.is_sitemap:
+            if not (each.answer.is_sitemap or each.is_lost):
                 self._store.apply(each)
         self._n_judged = len(self.requests)
         found = {}

@@ -11,6 +11,7 @@ import signal
 import sys
 from functools import partial
 from itertools import count
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from rdfcrawl.analysis.report.writing import iter_json
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.namespaces import PROV, RC, RDF, SQUIRREL
+from rdfcrawl.stores.reading import iter_marked, iter_quads
 from rdfcrawl.uri import NormalForm
 from tests.analysis.report.test_report_truth import requests
 from tests.support.crawl_fixtures import Commands
@@ -109,7 +111,18 @@ class RandomRuns:
                 seen = SeenRequest(url, ms, status, answers, end, asked, pinged)
                 self.requests.append(seen)
                 asked |= {url, *(each.url for each in seen.hops())}
+        self._note_lost(result.folder, asked, pinged)
         self._pinged.clear()
+
+    def _note_lost(self, root: Path, asked: set[str], pinged: frozenset[str]) -> None:
+        """Note what a killed worker has read, if it could not note the request."""
+        answers = dict(self.web.answers)
+        known = {(normal(x.last_url), x.ms) for x in self.requests}
+        for url, ms in sorted(logged_documents(root) - known, key=itemgetter(1)):
+            assert self.web.was_asked(url, ms), url
+            lost = SeenRequest(url, ms, 200, answers, url, asked, pinged, is_lost=True)
+            self.requests.append(lost)
+        self.requests.sort(key=attrgetter("ms"))
 
     def next_day(self) -> None:
         """Let the web change for a day."""
@@ -166,6 +179,16 @@ class RandomRuns:
         assert not wrong, "\n".join(
             f"{name}: {ours} is {right}" for name, (ours, right) in wrong.items()
         )
+
+
+def logged_documents(root: Path) -> set[tuple[str, int]]:
+    """Return the URL and the time of each document with statements or links."""
+    return {
+        (normal(mark[1].decode()), int(mark[2]))
+        for folder in ("quads", "links")
+        for mark, _ in iter_marked(iter_quads(root / folder))
+        if mark
+    }
 
 
 def ends_of(result: CrawlResult) -> dict[tuple[str, int], str]:
