@@ -145,10 +145,10 @@ class CrawlArguments:
     )
     """`domain`: each registered domain has a [quota of
     fetches](../explanation/refresh.md#quotas), which sitemaps and links share by
-    their results so far. Given with `quota`; must be there when the crawl begins"""
+    their results so far. Needs `quota`, from the beginning of the crawl"""
     quota: int = argument(parse_number(MAX_QUOTA, minimum=2), 0)
     """with `schedule=domain`: most pages requested of a registered domain in an epoch,
-    2 to 100000. How long that is, `SCHEDULE_EPOCH_SECS` says
+    2 to 100000; `SCHEDULE_EPOCH_SECS` sets its length
     ([settings](settings.md))"""
     allow: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
     """a regular expression that links must match, or a file of them, one of which they
