@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.rdf_xml_literals import (
     HEAD_BYTES,
@@ -36,7 +37,6 @@ from rdfcrawl.rdf.xml_screen import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.text import Screen
 
 _USUAL_ROOT: Final = b"<rdf:RDF"
@@ -266,6 +266,21 @@ class RdfXmlScreen(XmlScreen):
             else:
                 opened.append(is_both)
                 is_node ^= not is_both
+
+
+def screened_strictly(text: bytes, *, base: str) -> bytes | None:
+    """Return the text of a document for the strict parser; None if it has any fault."""
+    log = FaultLog()
+    screen = RdfXmlScreen(log, _refuse, base=base)
+    try:
+        screened = screen.feed(text, True)
+    except (MendingNeeded, LiteralsNeeded, SourceFault):
+        return None
+    return None if screen.depth or log.all() else screened
+
+
+def _refuse() -> None:
+    raise MendingNeeded
 
 
 class XmlScreens:

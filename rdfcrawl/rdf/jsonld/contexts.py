@@ -283,11 +283,10 @@ class JsonContents:
     keys: set[str] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)  # keys and values
     nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
+    lists: list[dict[str, Any]] = field(default_factory=list)  # objects with `@list`
     n_keys: int = 0  # of all objects
     n_languages: int = 0  # value objects with `@language`
-    n_lists: int = 0  # objects with `@list` alone
     has_floats: bool = False
-    has_lists: bool = False  # an object has the key `@list`
     has_odd_lists: bool = False  # or `@set`, or a list that libraries read differently
     is_plain: bool = True  # libraries agree on the numbers and value objects
 
@@ -303,26 +302,21 @@ def walk(value: Any) -> JsonContents:
     for _ in range(MAX_DEPTH):
         level = _add_level(level, found)
         if not level:
-            found.has_lists = "@list" in found.keys
             may_be_map = "@graph" in found.strings  # pyoxigraph panics at lists in it
             found.has_odd_lists = "@set" in found.keys or (
-                found.has_lists and (may_be_map or not _are_plain_lists(value))
+                bool(found.lists)
+                and (may_be_map or not all(map(_is_plain_list, found.lists)))
             )
             found.strings |= found.keys
             return found
     raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
 
 
-def _are_plain_lists(value: Any) -> bool:
-    """Return whether all lists of a document have members that no rule drops."""
-    return all(
-        len(node) == 1
-        and type(node["@list"]) is list
-        and node["@list"]
-        and all(map(_is_plain_member, node["@list"]))
-        for node in iter_objects(value)
-        if "@list" in node
-    )
+def _is_plain_list(node: dict[str, Any]) -> bool:
+    """Return whether no rule drops a member of a list."""
+    members = node["@list"]
+    is_alone = len(node) == 1 and type(members) is list and len(members) > 0
+    return is_alone and all(map(_is_plain_member, members))
 
 
 def _is_plain_member(value: Any) -> bool:
@@ -338,7 +332,7 @@ def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
     strings, holders, keys = found.strings, found.holders, found.keys
     deeper: list[Any] = []
     for node in level:
-        if isinstance(node, dict):
+        if type(node) is dict:
             keys.update(node)
             found.n_keys += len(node)
             if "@context" in node:
@@ -368,8 +362,8 @@ def _add_value_or_list(node: dict[str, Any], found: JsonContents) -> None:
         found.n_languages += "@language" in node
         # Of others, pyoxigraph reads one entry or another.
         found.is_plain &= node.keys() <= OF_VALUES
-    elif len(node) == 1:
-        found.n_lists += 1
+    if "@list" in node:
+        found.lists.append(node)
 
 
 def iter_objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -113,7 +113,7 @@ def fast_blocks(
         for block in blocks:
             lines = block
             if options.mends:
-                lines = _checked(block, log, has_lists=found.has_lists)
+                lines = _checked(block, log, has_lists=bool(found.lists))
             first.append(lines)
             n_bytes += len(block)
             if n_bytes >= _FIRST_BYTES:
@@ -132,7 +132,7 @@ def _is_misread(text: str, found: JsonContents) -> bool:
     """Return whether pyoxigraph is silent about an error, or finds it late."""
     if "@graph" in found.keys and _is_no_graph(text):
         return True
-    return found.has_lists and len(text) >= _FIRST_BYTES // 4  # in UTF-8
+    return bool(found.lists) and len(text) >= _FIRST_BYTES // 4  # in UTF-8
 
 
 def _checked(

@@ -77,7 +77,8 @@ def _are_of_contexts(names: AbstractSet[str], found: JsonContents, text: str) ->
     contexts = _encode([node["@context"] for node in found.nodes])
     if not text or "\\u0040" in text or any(x in contexts for x in _UNCLEAR):
         return False
-    in_place = {"@language": found.n_languages, "@list": found.n_lists}
+    n_lists = sum(len(node) == 1 for node in found.lists)
+    in_place = {"@language": found.n_languages, "@list": n_lists}
     return all(
         text.count(f'"{x}"') == contexts.count(f'"{x}"') + in_place.get(x, 0)
         for x in names
