@@ -349,10 +349,8 @@ def _is_sure(
     """Return whether the claimed format cannot be, of two formats of a family."""
     if claimed.family in ("json", "xml") or claimed.reader:
         return actual is not claimed
-    if actual is formats.N_QUADS:
-        return claimed is not formats.N_QUADS
-    if actual is formats.N3:
-        return claimed is not formats.N3
+    if actual in (formats.N_QUADS, formats.N3):
+        return actual is not claimed
     if not claimed.is_line_based or actual not in (TURTLE, formats.TRIG):
         return False
     # The first line of N-Triples may be bad.

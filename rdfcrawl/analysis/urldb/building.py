@@ -23,7 +23,7 @@ from rdfcrawl.analysis.urldb.files import (
     write_manifest,
     writing_alone,
 )
-from rdfcrawl.analysis.urldb.record import join
+from rdfcrawl.analysis.urldb.joining import join
 from rdfcrawl.analysis.urldb.scan import LogScan
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.crawl_folder import LogIdentity

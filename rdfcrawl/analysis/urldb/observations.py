@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS, WAS_READ
 from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT
+from rdfcrawl.analysis.urldb.joining import Columns, observe
 from rdfcrawl.analysis.urldb.record import (
     AGAIN,
     BY_LINK,
@@ -19,8 +20,6 @@ from rdfcrawl.analysis.urldb.record import (
     NOINDEX,
     REFUSALS,
     SEED,
-    Columns,
-    observe,
 )
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation

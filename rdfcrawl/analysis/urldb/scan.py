@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from rdfcrawl.analysis.urldb.joining import pack, spell
 from rdfcrawl.analysis.urldb.observations import (
     LinkedUrls,
     UrlObservation,
     iter_listings,
     observe_block,
 )
-from rdfcrawl.analysis.urldb.record import key_of, pack, spell
+from rdfcrawl.analysis.urldb.record import key_of
 from rdfcrawl.core.sorting import StringSorter
 from rdfcrawl.stores.provenance.blocks import iter_blocks
 from rdfcrawl.stores.reading import SegmentDamage, iter_lines, iter_read

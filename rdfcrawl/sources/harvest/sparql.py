@@ -44,6 +44,7 @@ from rdfcrawl.sources.harvest.sparql_responses import (
     failure_of,
     has_content,
     response_of,
+    without_query,
 )
 from rdfcrawl.sources.harvest.sparql_scope import plan_of
 from rdfcrawl.sources.harvest.sparql_state import SCOPES, EndpointState
@@ -236,7 +237,7 @@ class SparqlHarvester(Harvester):
         step = _step_of(harvest, record)
         if not isinstance(step, SparqlTask) or _is_description(step) or not requested:
             return None
-        location = _without_query(requested)
+        location = without_query(requested)
         is_refused = document.status >= 400 and location
         if is_refused and not await self._noted(record, "location"):
             return "location", location
@@ -467,13 +468,6 @@ class SparqlHarvester(Harvester):
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
-
-
-def _without_query(requested: Sequence[str]) -> str:
-    """Return the last URL of a redirect on which the query was lost, else nothing."""
-    last = requested[-1].partition("#")[0]
-    is_kept = "query=" in requested[0] and "query=" in last
-    return "" if last == requested[0] or is_kept else last
 
 
 def _may_be_slow(step: SparqlTask | SparqlPing) -> bool:

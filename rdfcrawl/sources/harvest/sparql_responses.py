@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,3 +72,10 @@ def failure_of(document: Document) -> SparqlFailure:
     if document.status >= 500:
         return SparqlFailure.TIMEOUT
     return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
+
+
+def without_query(requested: Sequence[str]) -> str:
+    """Return the last URL of a redirect on which the query was lost, else nothing."""
+    last = requested[-1].partition("#")[0]
+    is_kept = "query=" in requested[0] and "query=" in last
+    return "" if last == requested[0] or is_kept else last
