@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,23 +167,34 @@ def test_repeats_cost_nothing() -> None:
 
 
 @given(st.lists(st.binary(max_size=3)))
-def test_recent_links_say_once_what_is_new(links: list[bytes]) -> None:
-    """If links come in any order, then each is new once, as long as they fit."""
-    recent = RecentLinks(size=1000)
-    middle = len(links) // 2
-    told = recent.unseen(links[:middle]) + recent.unseen(links[middle:])
-    assert told == list(dict.fromkeys(links))
+def test_recent_links_say_what_is_new(links: list[bytes]) -> None:
+    """If links come in any order, then none is called known that was not seen."""
+    recent, seen = RecentLinks(slots=64), set[bytes]()
+    for link in links:
+        is_new = recent.unseen([link]) == [link]
+        assert is_new or link in seen
+        assert recent.unseen([link]) == []
+        seen.add(link)
 
 
-def test_recent_links_forget_the_oldest() -> None:
-    """If more links come than are remembered, then the oldest are forgotten."""
-    recent = RecentLinks(size=100)
-    for start in range(0, 10_000, 50):
-        recent.unseen(b"%d" % i for i in range(start, start + 50))
-        assert len(recent._young) + len(recent._old) <= 2 * 100 + 2 * 50
-    last = [b"%d" % i for i in range(9_900, 10_000)]
-    assert recent.unseen(last) == []
-    assert recent.unseen([b"0"]) == [b"0"]
+def test_recent_links_in_bounded_memory() -> None:
+    """If there are many more links than slots, then most of the last are known."""
+    recent = RecentLinks(slots=2**12)
+    links = [b"http://a.example/%d" % i for i in range(40_000)]
+    assert recent.unseen(links) == links
+    assert sys.getsizeof(recent._marks) < 2**16
+    assert len(recent.unseen(links[-200:])) < 40
+    assert len(recent.unseen(links[:200])) > 160
+
+
+def test_forgotten_links_are_new() -> None:
+    """If a link is forgotten, then it is new, and the link in its slot stays known."""
+    recent = RecentLinks(slots=1)
+    recent.note(b"b")
+    recent.forget(b"a")
+    assert recent.unseen([b"b"]) == []
+    recent.forget(b"b")
+    assert recent.unseen([b"b"]) == [b"b"]
 
 
 def test_a_seed() -> None:

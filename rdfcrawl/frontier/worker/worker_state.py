@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from array import array
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -68,6 +69,7 @@ _ADD_URIS = 500
 # for the memory.
 _WINDOW_SECS = 10.0
 _MAX_REMEMBERED = 50_000
+_NO_MARK = -1  # no hash is -1
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
@@ -233,37 +235,40 @@ async def wait_for_delay(state: WorkerState) -> None:
 class RecentLinks:
     """Recent links, so that repeated ones cost no round trip.
 
-    Two generations of `size` hashes: a full young one replaces the old one. A forgotten
-    link costs a round trip, never a second visit.
+    A table of hashes (64 bits, keyed per process) in 2 MiB: each has one slot, where
+    the later of two replaces the other. A forgotten link costs a round trip, never a
+    second visit.
+
+    Args:
+        slots: power of two.
     """
 
-    def __init__(self, size: int = 200_000) -> None:
-        self._size = size
-        self._young: set[int] = set()
-        self._old: set[int] = set()
+    def __init__(self, slots: int = 2**18) -> None:
+        self._mask = slots - 1
+        self._marks = array("q", [_NO_MARK]) * slots
 
     def unseen(self, links: Iterable[bytes]) -> list[bytes]:
         """Return the links that are new here, and remember them."""
-        young, old = self._young, self._old
+        marks, mask = self._marks, self._mask
         fresh = []
         for link in links:
-            mark = hash(link)  # 64 bits, keyed per process
-            if mark not in young and mark not in old:
-                young.add(mark)
+            mark = hash(link)
+            slot = mark & mask
+            if marks[slot] != mark:
+                marks[slot] = mark
                 fresh.append(link)
-        if len(young) > self._size:
-            self._old, self._young = young, set()
         return fresh
 
     def note(self, link: bytes) -> None:
         """Treat a link as known from now on."""
-        self._young.add(hash(link))
+        mark = hash(link)
+        self._marks[mark & self._mask] = mark
 
     def forget(self, link: bytes) -> None:
         """Treat a link as new the next time."""
         mark = hash(link)
-        self._young.discard(mark)
-        self._old.discard(mark)
+        if self._marks[mark & self._mask] == mark:
+            self._marks[mark & self._mask] = _NO_MARK
 
 
 class LinkSender:
