@@ -103,7 +103,9 @@ def install_json_logs(settings: BaseSettings) -> None:
 
     settings.set("LOG_FORMAT", LOG_FORMAT, "cmdline")
     settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")
-    logging.root.handlers = [x for x in logging.root.handlers if not _is_ours(x)]
+    logging.root.handlers = [
+        x for x in logging.root.handlers if not isinstance(x.formatter, JsonLines)
+    ]
     handler = _handler(settings)
     handler.setFormatter(JsonLines())
     handler.setLevel(settings.get("LOG_LEVEL"))
@@ -142,7 +144,3 @@ def log_to(filename: str | None, *, is_json: bool) -> None:
     text = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
     handler.setFormatter(JsonLines() if is_json else logging.Formatter(text))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
-
-
-def _is_ours(handler: logging.Handler) -> bool:
-    return isinstance(handler.formatter, JsonLines)

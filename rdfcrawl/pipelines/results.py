@@ -73,7 +73,8 @@ class ResultLog:
         is_capture = record.kind is Kind.WARC and not document.response.requested
         url = document.url if is_capture else record.url
         if "://" in url:  # else it is a line of a file of seeds
-            result = str(document.status or _reason(document) or status.lower())
+            reason = document.faults[0].reason if document.faults else ""
+            result = str(document.status or reason or status.lower())
             origin = origin_of(url)
             sums = self._sums[origin, result]
             # Several documents in one response are one request.
@@ -149,10 +150,6 @@ class ResultLog:
             lines = [host_line(*key, *sums) for key, sums in by_host.items()]
             self._sums.clear()
             self._hosts.write_document(b"".join(lines))
-
-
-def _reason(document: Document) -> str:
-    return str(document.faults[0].reason) if document.faults else ""
 
 
 def _why_empty(document: Document) -> str:

@@ -116,11 +116,11 @@ def iter_attributions(
         optional literal with its name. No duplicates.
     """
     about = {s for s, p, o in statements if p == _TYPE and o in _DATASET}
-    about.add(document)
+    about |= {document, document[:-1] + b"#>"}  # its IRI, also with an empty fragment
     names = {s: o for s, p, o in sorted(statements, reverse=True) if p in _NAME}
     found = set()
     for s, p, o in statements:
-        if p not in ATTRIBUTING or not (s in about or _is_part(s, document)):
+        if p not in ATTRIBUTING or s not in about:
             continue
         if o.startswith(b"<<"):  # a triple term names neither publisher nor licence
             continue
@@ -134,11 +134,6 @@ def iter_attributions(
         elif url := _url(o):
             found.add((FigureKind.LICENCES, b"<%s>" % url[1]))
     yield from sorted(found)
-
-
-def _is_part(subject: bytes, document: bytes) -> bool:
-    """Return whether a subject is the document's IRI with an empty fragment."""
-    return subject == document[:-1] + b"#>"
 
 
 def _publisher(term: bytes, names: dict[bytes, bytes]) -> bytes:

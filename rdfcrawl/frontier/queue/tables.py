@@ -240,13 +240,9 @@ class DeferredRecord(NamedTuple):
 class ExcludedPrefixes:
     """Prefixes of URLs; finding the one of a URL takes a look-up per length."""
 
-    def __init__(self, prefixes: Collection[str] = ()) -> None:
+    def __init__(self) -> None:
         self.prefixes: set[str] = set()  # requestable, with their scheme
         self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
-        self.replace(prefixes)
-
-    def __bool__(self) -> bool:
-        return bool(self.prefixes)
 
     def replace(self, prefixes: Collection[str]) -> None:
         """Replace all prefixes."""

@@ -57,6 +57,7 @@ _KEY_AFTER: Final = {"EVALSHA": 3, "EVAL": 3}  # else the first argument is the 
 _KEYLESS: Final = frozenset({"TIME", "INFO", "PING", "CONFIG GET", "CONFIG SET"})
 # Wrong login, not a cluster, or no permission: no other node would help.
 _OF_OPERATOR = AuthenticationError, AuthorizationError, ResponseError
+_ELSEWHERE = AskError, TryAgainError  # redirected: the slot is at another node
 # After these errors, the slots may have moved.
 _LOST = RedisConnectionError, RedisTimeoutError, ClusterDownError, ReadOnlyError
 
@@ -181,7 +182,7 @@ class ClusterClient(ManyPrimaries):
             if self._is_stale:
                 await self._refresh()
             await self._send(commands, waiting, replies, in_transaction=in_transaction)
-            waiting = [i for i in waiting if _is_elsewhere(replies[i])]
+            waiting = [i for i in waiting if isinstance(replies[i], _ELSEWHERE)]
             if not waiting:
                 break
             self._is_stale = True
@@ -369,11 +370,6 @@ def slot_of(words: Sequence[Any]) -> int:
         return key_slot(_HOME)
     key = words[_KEY_AFTER.get(name, 1)]
     return key_slot(key.encode() if isinstance(key, str) else bytes(key))
-
-
-def _is_elsewhere(reply: object) -> bool:
-    """Return whether a command was redirected because its slot is elsewhere."""
-    return isinstance(reply, (AskError, TryAgainError))
 
 
 def _address(node: Sequence[Any], reporter: NodeAddress) -> NodeAddress:

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 def as_json(value: object) -> str:
     """Return a value of this room as one line of JSON."""
-    return json.dumps(value, default=_fields)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return asdict(value)  # an object that is not a dataclass is an error
+    default: Any = asdict  # an object that is not a dataclass is an error
+    return json.dumps(value, default=default)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

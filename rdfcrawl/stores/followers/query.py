@@ -119,13 +119,10 @@ def _write_boolean(result: ox.QueryBoolean, name: str, file: TextIO) -> None:
 
 def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> bool:
     kind = _OF_TRIPLES[name]
+    prefixes = PREFIXES if kind is ox.RdfFormat.TURTLE else None
     has_any = False
     for some in in_batches(triples, _BATCH_TRIPLES):
-        written = ox.serialize(some, format=kind, prefixes=_used(kind))
+        written = ox.serialize(some, format=kind, prefixes=prefixes)
         file.write((written or b"").decode())
         has_any = True
     return has_any
-
-
-def _used(kind: ox.RdfFormat) -> dict[str, str] | None:
-    return PREFIXES if kind is ox.RdfFormat.TURTLE else None
