@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.console import QuietCommand, fail, warn, write_lines
 from rdfcrawl.core.errors import RdfcrawlError
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.followers.options import FollowerPlan
     from rdfcrawl.stores.followers.verification import StoreComparison
+
+_ALIKE: Final = (
+    "not compared: these are equal, but for the blank nodes in statements, which take"
+    " too long to compare: over 100,000 statements, or many nodes linked alike"
+)
 
 
 class Command(QuietCommand):
@@ -141,4 +146,4 @@ def _lines(found: StoreComparison) -> list[str]:
         lines += [f"{name}: {graph!a}" for graph in each.names]
         more = each.n_graphs - len(each.names)
         lines += [f"{name}: {more:,} more"] if more else []
-    return lines
+    return [*lines, _ALIKE] if found.not_compared.n_graphs else lines

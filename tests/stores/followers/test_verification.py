@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-A, B, C, D = (f"http://{name}.example/" for name in "abcd")
+A, B, C, D, F = (f"http://{name}.example/" for name in "abcdf")
 Pairs = list[tuple[int, int]]
 
 
@@ -119,18 +119,19 @@ def test_long_graphs_are_compared_on_the_disk(
         return RawVersion(name, 1, "".join(lines).encode())
 
     same = [document(A, f"<{A}>"), document(D, f"<{D}>")]
-    write_log(tmp_path, [*same, document(B, "_:b"), document(C, f"<{C}>")])
+    others = [document(B, "_:b"), document(C, f"<{C}>"), document(F, "_:f")]
+    write_log(tmp_path, [*same, *others])
     store = OxigraphFollower(tmp_path / "store")
     log = CrawlLog(tmp_path)
     store.open(log.identity)
     lines = [document(A, f"<{A}>"), document(B, "_:c"), document(C, f"<{C}>", "y")]
-    for each in [*lines, document("http://e/", "_:d")]:
+    for each in [*lines, document(F, "_:f", "y"), document("http://e/", "_:d")]:
         store.store.extend(ox.parse(each.quads, format=ox.RdfFormat.N_QUADS))
     found = compare(log, store, tmp_path)
     store.close()
-    assert (found.n_graphs, found.is_equal) == (4, False)
+    assert (found.n_graphs, found.is_equal) == (5, False)
     assert found.not_compared.names == [B]
-    assert found.stale.names == [C]
+    assert sorted(found.stale.names) == [C, F]
     assert found.missing.names == [D]
     assert found.surplus.names == ["http://e/"]
     assert not list(tmp_path.glob("verify-*"))
