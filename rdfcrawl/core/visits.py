@@ -97,6 +97,8 @@ class Visit:
     epoch: int  # fencing number of the lease
     records: tuple[Record, ...]  # as claimed; the order is the frontier's
     delay_secs: float  # least time between two requests to the host
+    n_done: int = 0  # first records, processed before the visit went on with others
+    began_at: float = 0.0  # monotonic time
     failures: int = 0  # consecutive earlier visits that the host refused
     down_secs: float = 0.0  # time since the first of these failures
     suspected: str = ""  # last refused URL, if none has succeeded since
@@ -242,6 +244,23 @@ class Visit:
         if self.is_unrequested:
             return 0.0
         return max(self.delay_secs, self.not_before_secs)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the visit may get further URIs: all went well, without any delay."""
+        has_failed = self.failures or self.suspected or self.refused
+        has_results = self.returned or self.failed or self.outlinks or self.known
+        is_held = self.is_of_crowd or self.is_scheduled or self.open_until
+        return self.is_answering and not (
+            has_failed
+            or self.host_refused
+            or has_results
+            or is_held
+            or self.is_lost
+            or self.is_unrequested
+            or self.claimed_delay_secs
+            or self.rest_secs
+        )
 
     def index(self, document: Document) -> int:
         """Return the index of the record of a document in the batch."""

@@ -105,7 +105,7 @@ class FetchOptions(OptionsTable):
     connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
     keep_alive_secs: float = 10.0  # lifetime of an idle connection
     # idle connections to all hosts; fewer if a process may open few files
-    idle_connections: int = 16_384
+    idle_connections: int = 4096
     max_document_bytes: int = integer("DOWNLOAD_MAXSIZE", defaults.DOWNLOAD_MAXSIZE, 1)
     """longest body of a page, decompressed; longer ones are truncated"""
     max_dump_bytes: int = integer("DUMP_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)

@@ -49,6 +49,7 @@ _KEYS = ("a.example", "b.example", "c.test", "[::1]", *_CROWD)
 _urls = st.builds("https://{}/{}".format, st.sampled_from(_KEYS), st.integers(0, 40))
 _BUDGET = CrawlBudget(of_host=8, hosts=19, of_domain=60)
 _MOST_HERE = 7
+_BATCH = 3
 
 
 def _key(url: str) -> str:
@@ -107,7 +108,7 @@ class Crawl(RuleBasedStateMachine):
             program_version(self.server.program) or (),
             scripts=scripts,
             partitions=3,
-            batch=3,
+            batch=_BATCH,
             budget=_BUDGET,
             domain_hosts=_MOST_HERE,
         )
@@ -262,6 +263,22 @@ class Crawl(RuleBasedStateMachine):
             assert not suspects or len(visit.records) == 1
             assert not {r.url for r in visit.records} & self.done
         self.held += visits
+
+    @precondition(lambda self: any(len(v.records) < _BATCH for v in self.held))
+    @rule(data=st.data())
+    def extend(self, data: st.DataObject) -> None:
+        """Go on with a visit that has room, perhaps telling it twice."""
+        some = [visit for visit in self.held if len(visit.records) < _BATCH]
+        visit = data.draw(st.sampled_from(some))
+        before, again = visit.records, replace(visit, pending=[])
+        for each in [visit, again][: data.draw(st.integers(1, 2))]:
+            found = self.run(self.frontier.extend([each]))
+            assert not (found and visit in self.lost)
+            assert each.records == visit.records
+        added = visit.records[len(before) :]
+        assert {_key(record.url) for record in added} <= {visit.key}
+        assert not any(record.lost for record in added)
+        assert not {record.url for record in added} & self.done
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())

@@ -14,7 +14,7 @@ from rdfcrawl.frontier.redis.operations import (
     script_source,
 )
 
-SHARED = ("prelude", "seen", "over", "schedule", "sound")
+SHARED = ("prelude", "links", "seen", "over", "schedule", "sound")
 
 
 def _functions() -> list[str]:

@@ -65,13 +65,17 @@ local function release(at)
   local lock = h[6] and PAUSED
   if lock then redis.call('HSET', host, 'lk', lock) end
   local flight, ungranted, aside = flight_of(key, epoch), 0, 0
+  local n_flight = r > 0 and redis.call('LLEN', flight)
   for i = at + 6 + 2 * r, at + 8, -2 do
     local index, unlikely, behind, unasked, rests = string.match(ARGV[i], '^(%d+)(x?)(b?)(u?)d?(%d*)$')
     local item = ARGV[i + 1]
+    local is_lost = tonumber(index) >= n_flight -- by the server, with its `extend`
     local grant = h[5] and grant_of(redis.call('LINDEX', flight, index))
-    redis.call('LSET', flight, index, '')
+    if not is_lost then redis.call('LSET', flight, index, '') end
     if grant and unasked ~= '' then item = with_grant(item, grant) end
-    if unlikely ~= '' then
+    if is_lost then
+      r = r - 1 -- it waits in its queue
+    elseif unlikely ~= '' then
       set_aside(key, item)
       aside = aside + 1
     elseif grant and unasked == '' then

@@ -34,6 +34,7 @@ from rdfcrawl.frontier.queue.host_clocks import TurnTaker
 from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.queue.queued_records import (
     OwedHosts,
+    add_items,
     claim_arguments,
     release_arguments,
     stand_in,
@@ -374,6 +375,21 @@ class Frontier:
         calls = [(self._prefixes[visit.partition], arguments)]
         return (await self.scripts.run("begin", calls))[0] == 1
 
+    async def extend(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Add links of their hosts that were queued meanwhile to visits that go on.
+
+        Safe to repeat. Return the visits that have further URIs.
+        """
+        most = self.options.batch
+        calls = self._by_partition(
+            visits, lambda x: [x.key, x.epoch, n := len(x.records), most - n]
+        )
+        found = zip(visits, await self._of_each("extend", calls, visits), strict=True)
+        extended = [(visit, items) for visit, items in found if items]
+        for visit, items in extended:
+            add_items(visit, items)
+        return [visit for visit, _ in extended]
+
     async def release(self, visits: Sequence[Visit]) -> int:
         """Unlock the hosts of finished visits, and put back returned records.
 
@@ -406,15 +422,9 @@ class Frontier:
         """Prolong the leases of visits; return those that are lost."""
         lease = millisecs(self.options.lease_secs)
         calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
-        replies = await self.scripts.run(
-            "renew", [(prefix, [lease, *names]) for prefix, names in calls]
-        )
-        marks = {
-            prefix: iter(cast("bytes", reply))
-            for (prefix, _), reply in zip(calls, replies, strict=True)
-        }
-        lost = ord("0")
-        return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
+        calls = [(prefix, [lease, *names]) for prefix, names in calls]
+        marks = await self._of_each("renew", calls, visits)
+        return [x for x, mark in zip(visits, marks, strict=True) if mark == ord("0")]
 
     async def reap(
         self, partitions: Iterable[int] | None = None
@@ -473,6 +483,17 @@ class Frontier:
         found = await pipe.execute()
         names = [name.decode(errors="replace") for some in found[1::2] for name in some]
         return sum(found[::2]), names[:most]
+
+    async def _of_each(
+        self,
+        name: Literal["extend", "renew"],
+        calls: Sequence[tuple[str, list[Argument]]],
+        visits: Sequence[Visit],
+    ) -> list[Any]:
+        """Run an operation; return its result for each visit."""
+        replies = cast("list[Iterable[Any]]", await self.scripts.run(name, calls))
+        rows = {call[0]: iter(row) for call, row in zip(calls, replies, strict=True)}
+        return [next(rows[self._prefixes[x.partition]]) for x in visits]
 
     def _by_partition(
         self, visits: Iterable[Visit], arguments_of: Callable[[Visit], list[Argument]]

@@ -59,24 +59,13 @@ def claim_arguments(
 
 def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Visit:
     """Return the visit of one key; `row` is described in `lua/claim.lua`."""
-    key: str = row[0].decode()
-    items = row[_HEAD:]
     least_delay_secs = max(least_delay_secs, row[7] / 1000)  # set by an operator
     delay_secs = max(row[2] / 1000, least_delay_secs)
-    unreadable: dict[int, bytes] = {}
-    try:
-        records = tuple([unpack(item, key) for item in items])
-    except (ValueError, LookupError, SourceFault):
-        found = [unpack_or_none(item, key) for item in items]
-        unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
-        records = tuple(
-            record or stand_in(item) for record, item in zip(found, items, strict=True)
-        )
-    return Visit(
-        key=key,
+    visit = Visit(
+        key=row[0].decode(),
         partition=partition,
         epoch=row[1],
-        records=records,
+        records=(),
         delay_secs=delay_secs,
         least_delay_secs=least_delay_secs,
         floor_secs=least_delay_secs,
@@ -86,11 +75,32 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
         suspected=row[5].decode("latin-1"),
         has_answered=row[8] == 1,
         is_of_crowd=row[6] == 1,
-        pending=[i for i in range(len(records)) if i not in unreadable],
-        # Unreadable payloads already have a document with a fault.
-        documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
-        unreadable=unreadable,
     )
+    add_items(visit, row[_HEAD:])
+    return visit
+
+
+def add_items(visit: Visit, items: Sequence[bytes]) -> None:
+    """Add URIs of the frontier to a visit, to be requested.
+
+    A document with a fault reports each unreadable one.
+    """
+    key, start = visit.key, len(visit.records)
+    visit.n_done = start
+    try:
+        records = [unpack(item, key) for item in items]
+    except (ValueError, LookupError, SourceFault):
+        records = []
+        for index, item in enumerate(items, start):
+            record = unpack_or_none(item, key)
+            if record is None:
+                record = stand_in(item)
+                visit.unreadable[index] = item
+                visit.documents.append(_fault(record, key, item))
+            records.append(record)
+    visit.records += tuple(records)
+    numbers = range(start, start + len(records))
+    visit.pending += [i for i in numbers if i not in visit.unreadable]
 
 
 def stand_in(item: bytes) -> Record:

@@ -67,7 +67,7 @@ async def query_primaries(
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
     "down", "owed", "forgive", "retry", "ping", "pinged", "epochs", "contents",
-    "robots", "bury",
+    "robots", "bury", "extend",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # Operations of operators (`rdfcrawl.monitor.operating`); workers do not load them.
@@ -80,6 +80,8 @@ AnyOperation = Operation | OperatorOperation
 _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "add": ("seen", "over", "schedule"),
     "budget": ("seen", "over"),
+    "claim": ("links",),
+    "extend": ("links",),
     "turn": ("seen",),
     "release": ("schedule",),
     "ack": ("seen", "schedule"),

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 _LOOK_AGAIN_SECS = 0.2
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
-_KEYS_PER_CALL: Final = 8  # a call costs Redis as much as a host or two
+_KEYS_PER_CALL: Final = 16  # a call costs Redis as much as three hosts
 _FEW_WORKERS = 4
 _WAIT_SHARE: Final = 0.5  # of the duration of the run
 _LEAST_WAIT_SECS: Final = 30.0  # three tries, as the wait between them doubles
@@ -63,8 +63,10 @@ class VisitCommitter:
         links: LinkSender,
         flush_stores: Callable[[], Awaitable[None]],
         wanted: Callable[[], WantedPages | None],
+        take: Callable[[list[Visit]], Awaitable[None]],
     ) -> None:
         self.lost_leases = 0
+        self._take = take
         self._wanted = wanted
         self._state = state
         self._links = links
@@ -102,6 +104,9 @@ class VisitCommitter:
             await links.restore()
         finished = state.finished.copy()
         is_known = await links.send()
+        if is_known and finished and not state.stopping.is_set():
+            await self._go_on()
+            finished = state.finished.copy()
         if finished:
             wanted = self._wanted()
             if wanted is not None:
@@ -117,6 +122,31 @@ class VisitCommitter:
             is_fed = WaitingLinks(links.unsent).has_none_of
             state.released += filter(is_fed, state.unfed)
             state.unfed = [visit for visit in state.unfed if not is_fed(visit)]
+
+    async def _go_on(self) -> None:
+        """Go on with finished visits whose hosts have new links to themselves.
+
+        Such a visit costs less than the release of its host and another claim. None of
+        it is committed before its end, so it ends soon.
+        """
+        state, most = self._state, self._state.frontier.options.batch
+        if state.is_drained or self._wanted() is not None:
+            return
+        since = monotonic() - state.options.commit_secs
+        asked = [
+            visit
+            for visit in state.finished
+            if len(visit.records) < most
+            and visit.began_at > since
+            and self._links.has_fed(visit.key)
+            and visit.may_go_on
+        ]
+        if asked:
+            frontier = state.frontier
+            extended = await state.persistent("extend", frontier.extend, asked)
+            gone = set(extended)
+            state.finished = [visit for visit in state.finished if visit not in gone]
+            await self._take(extended)
 
     async def _release(self, visits: list[Visit]) -> None:
         self.lost_leases += await self._state.persistent(
@@ -164,6 +194,14 @@ class VisitCommitter:
         return True
 
 
+def _place_of(visit: Visit) -> tuple[bool, bool]:
+    """Return the place of a visit: first if it goes on, last if it is of a crowd.
+
+    Hosts of crowds were due first only by their number.
+    """
+    return visit.is_of_crowd, not visit.n_done
+
+
 class VisitClaimer:
     """Claims visits in advance, and calls `prepare` with their records."""
 
@@ -198,7 +236,6 @@ class VisitClaimer:
                 claimed, due = await self._claim(wanted)
                 if claimed:
                     pause = _BACK_OFF_SECS[0]
-                    self._wake()
                     continue
                 pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
                 if state.has_started and not (state.ready or self._links.n_waiting):
@@ -243,7 +280,7 @@ class VisitClaimer:
             not_at_home=(*self._plan().away, *self._left_to_others(now)),
         )
         state.leases_until = min(state.leases_until, leased_until)
-        await self._take(visits)
+        await self.take(visits)
         rest = min(next_due or _LOOK_AGAIN_SECS, _LOOK_AGAIN_SECS)
         if next_due == 0 and n_idle:
             rest = 0.0
@@ -253,7 +290,8 @@ class VisitClaimer:
                 state.due[p] = now + rest
         return visits, next_due
 
-    async def _take(self, visits: list[Visit]) -> None:
+    async def take(self, visits: list[Visit]) -> None:
+        """Make visits ready."""
         state = self._state
         self.patience.judge(visits)
         if (hours := state.options.hours) is not None:
@@ -265,9 +303,10 @@ class VisitClaimer:
             if visits and (wanted := self._wanted()) is not None:
                 await wanted.judge(visits)
         finally:
-            # Hosts of crowds come last: they were due first only by number.
             ready = [*state.ready, *visits]
-            state.ready = deque(sorted(ready, key=lambda visit: visit.is_of_crowd))
+            state.ready = deque(sorted(ready, key=_place_of))
+            if visits:
+                self._wake()
 
     def _partitions(self, now: float) -> Sequence[int]:
         """Return the partitions to claim from: others only if home has nothing due."""

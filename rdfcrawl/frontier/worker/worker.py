@@ -319,7 +319,7 @@ class FrontierWorker(WorkerState):
             wanted=intake.wanted,
         )
         self.committer = VisitCommitter(
-            self, self.links, hooks.flush_stores, intake.wanted
+            self, self.links, hooks.flush_stores, intake.wanted, self.claimer.take
         )
         self.leases = LeaseKeeper(self, hooks)
         self.epochs = EpochKeeper(self, epoch_log)
@@ -334,6 +334,7 @@ class FrontierWorker(WorkerState):
         if not self.ready:
             return None
         visit = self.ready.popleft()
+        visit.began_at = visit.began_at or monotonic()
         self.active.add(visit)
         return visit
 
@@ -376,10 +377,11 @@ class FrontierWorker(WorkerState):
         if self.gone is not None:
             return
         for visit in self.ready:
-            visit.unrequested |= set(range(len(visit.records)))
+            visit.unrequested |= set(range(visit.n_done, len(visit.records)))
         for visit in (*self.ready, *self.active):
             # Unreadable records are found unreadable again.
-            visit.returned = dict(enumerate(visit.records))
+            left = visit.records[visit.n_done :]
+            visit.returned = dict(enumerate(left, visit.n_done))
             visit.documents.clear()
             visit.is_postponed = True  # a host that refused still refuses
             self.finished.append(visit)

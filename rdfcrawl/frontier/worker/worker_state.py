@@ -7,6 +7,7 @@ import logging
 from array import array
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -283,6 +284,11 @@ class LinkSender:
         # links to be sent to Redis, including failed attempts
         self.unsent: list[Candidate] = []
         self.sent_at = 0.0  # monotonic time when links were last sent
+        # keys of links that were sent the last time, and the time before
+        self._fed: tuple[AbstractSet[str], AbstractSet[str]] = (
+            frozenset(),
+            frozenset(),
+        )
         self._full_pause_secs = 0.0  # pause between attempts while Redis is full
         self._add_at = 0.0
         self._n_restores = state.frontier.state.n_restores
@@ -300,6 +306,10 @@ class LinkSender:
     def must_restore(self) -> bool:
         """Whether links lost by Redis may have to be sent again."""
         return self._n_restores != self._state.frontier.state.n_restores
+
+    def has_fed(self, key: str) -> bool:
+        """Return whether links to a host were sent lately."""
+        return any(key in keys for keys in self._fed)
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
         """Queue links for sending."""
@@ -368,6 +378,7 @@ class LinkSender:
         self.unsent += self._buffer
         self._buffer = []
         candidates = self.unsent
+        self._fed = self._fed[1], {candidate.key for candidate in candidates}
         if not candidates or self.sent_at < self._add_at:
             return not candidates
         try:
