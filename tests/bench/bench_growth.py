@@ -1,6 +1,6 @@
 """Growth: CPU, memory and bytes on the disk for a document, in longer crawls.
 
-Run: `python -m tests.bench.bench_growth [--documents N ...] [--hosts N]`.
+Run: `python -m tests.bench.bench_growth [--documents N ...] [--hosts N] [--workers N]`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +24,9 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     sizes = [25_000, 100_000]
     parser.add_argument("--documents", type=int, nargs="+", default=sizes)
     parser.add_argument("--hosts", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args(arguments)
-    runs = [_crawl(n, options.hosts) for n in options.documents]
+    runs = [_crawl(n, options.hosts, options.workers) for n in options.documents]
     first, last = runs[0], runs[-1]
     name = f"{first.n_documents:,} to {last.n_documents:,} documents"
     return [
@@ -36,15 +36,12 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     ]
 
 
-def _crawl(n_documents: int, n_hosts: int) -> CrawlCost:
+def _crawl(n_documents: int, n_hosts: int, n_workers: int) -> CrawlCost:
     a_host = n_documents // n_hosts
     web = replace(crawled_web(n_hosts), triples=a_host, rdf_degree=2)
     with tempfile.TemporaryDirectory() as name, run_dataweb(web, Path(name)):
-        run = crawl(Path(name), Path(name, "seeds.txt"))
+        run = crawl(Path(name), Path(name, "seeds.txt"), n_workers=n_workers)
         root = Path(name, "crawl", "linkeddata")
-        # The log is flushed at the end; the last document was before that.
-        written = max(x.stat().st_mtime for x in (root / "quads").glob("*.nq.gz"))
-        end_secs = time.time() - written
         sizes = ", ".join(
             f"{kind} {_n_bytes(root / kind) / run.n_documents:.0f}"
             for kind in ("quads", "provenance", "links", "frontier")
@@ -53,7 +50,7 @@ def _crawl(n_documents: int, n_hosts: int) -> CrawlCost:
         f"{run.n_documents:,} documents of {n_hosts:,} hosts: {run.cpu_ms:.3f} ms of"
         f" CPU each, of it Redis {run.redis_us:.0f} us; worker {run.worker_mb:.0f} MB;"
         f" bytes of each on the disk: {sizes};"
-        f" ended at most {end_secs:.1f} s after its last write",
+        f" ended {run.end_secs:.1f} s after its last document",
         flush=True,
     )
     return run

@@ -19,7 +19,9 @@ from rdfcrawl.stores.provenance.reading import iter_activities
 from tests.support.processes import children, peak_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.stores.provenance.records import Activity
 
 _LOOK_SECS = 0.2
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -84,6 +86,7 @@ class CrawlCost:
         redis_secs: of these, the Redis server.
         worker_mb: peak memory of a worker.
         child_mb: of the largest child process of it; 0 if there was none.
+        end_secs: from the end of its last document to its own.
     """
 
     n_documents: int
@@ -92,6 +95,7 @@ class CrawlCost:
     redis_secs: float
     worker_mb: float
     child_mb: float
+    end_secs: float
 
     @property
     def cpu_ms(self) -> float:
@@ -129,7 +133,9 @@ def crawl(
     line = crawl_line([*command, "linkeddata"], root, seeds)
     watch = _Watch(root / "linkeddata" / "frontier" / "redis.sock")
     usage = run_measured([*line, *words], watch.look)
-    n_documents = count_activities(root / "linkeddata")
+    ended_at = time.time()
+    ends_ms = [each.ended_ms for each in _activities(root / "linkeddata")]
+    n_documents = len(ends_ms)
     if usage.exit_code != exit_code or not n_documents:
         raise RuntimeError(f"a crawl of {n_documents} documents: {usage}")
     return CrawlCost(
@@ -139,6 +145,7 @@ def crawl(
         watch.redis_secs,
         watch.worker_bytes / 1e6,
         watch.child_bytes / 1e6,
+        ended_at - max(ends_ms) / 1000,
     )
 
 
@@ -200,7 +207,11 @@ def cpu_secs(pid: int) -> float:
 
 def count_activities(root: Path) -> int:
     """Return the number of activities in the provenance of a crawl."""
-    return sum(1 for _ in iter_activities(root / "provenance"))
+    return sum(1 for _ in _activities(root))
+
+
+def _activities(root: Path) -> Iterator[Activity]:
+    return iter_activities(root / "provenance")
 
 
 def count_lines(folder: Path, grep: str) -> int:

@@ -56,7 +56,10 @@ class GrowingDocument:
     def make(self, n_chars: int) -> bytes:
         """Return a document of about this length."""
         usual = len(self.part.replace("~", "1234").replace("^", "1234"))
-        n = max(2, (n_chars - len(self.begin)) // usual)
+        return self.make_parts(max(2, (n_chars - len(self.begin)) // usual))
+
+    def make_parts(self, n: int) -> bytes:
+        """Return a document of so many parts."""
         parts = (
             self.part.replace("~", str(i)).replace("^", str(i + 1)) for i in range(n)
         )
