@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.terms import statement as statement
     from rdfcrawl.sources.harvest.custom import CustomHarvester as CustomHarvester
     from rdfcrawl.spiders.base import RdfSpider as RdfSpider
+    from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
     from rdfcrawl.spiders.frontier import FrontierSpider as FrontierSpider
     from rdfcrawl.spiders.linkeddata import LinkedDataSpider as LinkedDataSpider
-    from rdfcrawl.spiders.sources import CkanSpider as CkanSpider
-    from rdfcrawl.spiders.sources import ResourceSyncSpider as ResourceSyncSpider
-    from rdfcrawl.spiders.sources import SitemapSpider as SitemapSpider
-    from rdfcrawl.spiders.sources import SparqlSpider as SparqlSpider
+    from rdfcrawl.spiders.resourcesync import ResourceSyncSpider as ResourceSyncSpider
+    from rdfcrawl.spiders.sitemap import SitemapSpider as SitemapSpider
+    from rdfcrawl.spiders.sparql import SparqlSpider as SparqlSpider
     from rdfcrawl.stores.followers.protocol import Follower as Follower
     from rdfcrawl.stores.protocol import DocumentWriter as DocumentWriter
     from rdfcrawl.stores.protocol import Store as Store
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 # Public name -> the module that defines it.
 _HOMES = {
     "Addon": "addon",
-    "CkanSpider": "spiders.sources",
+    "CkanSpider": "spiders.ckan",
     "ConfigError": "core.errors",
     "CrawlArguments": "frontier.arguments.crawl",
     "CustomHarvester": "sources.harvest.custom",
@@ -80,14 +80,14 @@ _HOMES = {
     "QuadChunk": "core.content",
     "RdfSpider": "spiders.base",
     "Reason": "core.errors",
-    "ResourceSyncSpider": "spiders.sources",
+    "ResourceSyncSpider": "spiders.resourcesync",
     "RobotsMiddleware": "middlewares.robots",
     "SchemeFetcher": "downloader.scheme_fetcher",
     "SchemeRequest": "downloader.scheme_fetcher",
     "SchemeResponse": "downloader.scheme_fetcher",
-    "SitemapSpider": "spiders.sources",
+    "SitemapSpider": "spiders.sitemap",
     "SourceFault": "core.errors",
-    "SparqlSpider": "spiders.sources",
+    "SparqlSpider": "spiders.sparql",
     "Store": "stores.protocol",
     "StoreFault": "core.errors",
     "UriFingerprinter": "middlewares.normalization",

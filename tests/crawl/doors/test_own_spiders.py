@@ -20,8 +20,8 @@ from rdfcrawl import settings as project_settings
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
-from rdfcrawl.spiders.sources import CkanSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

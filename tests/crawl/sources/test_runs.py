@@ -13,7 +13,7 @@ from rdfcrawl.core.records import MAX_RETRIES
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.sources.harvest.registry import HarvesterRegistry
-from rdfcrawl.spiders.sources import SitemapSpider
+from rdfcrawl.spiders.sitemap import SitemapSpider
 from tests.crawl.sources.test_ckan import datasets, harvest, pages
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments, texts_of
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.frontier.queue.profiles import AgreedArguments, CrawlMember, agree
-from rdfcrawl.spiders.sources import CkanSpider, SparqlSpider
+from rdfcrawl.spiders.ckan import CkanSpider
+from rdfcrawl.spiders.sparql import SparqlSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
