@@ -1,13 +1,12 @@
-"""Load the contexts of a document within limits, and examine its content."""
+"""Load the contexts of a document within limits, and examine what they define."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from math import copysign, isfinite
 from typing import Any, Final, Literal
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -20,7 +19,8 @@ from rdfcrawl.rdf.environment import (
     ContextSource,
     bundled_context,
 )
-from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, is_json_too_deep
+from rdfcrawl.rdf.jsonld.contents import OF_VALUES
+from rdfcrawl.rdf.nesting import is_json_too_deep
 
 MAX_CONTEXTS: Final = 20  # distinct ones per document
 _CONTEXT: Final = re.compile(rb'"@(?:context|import)"\s*:\s*(?=["\[{])')
@@ -259,11 +259,7 @@ def remote_contexts(document: bytes, *, base: str) -> list[str]:
     return list(urls)
 
 
-_LARGEST_PLAIN: Final = 2**53  # larger integers may lose digits as doubles
 _MAX_ALIASES: Final = 8  # followed from a term
-OF_VALUES: Final = frozenset(
-    {"@value", "@type", "@language", "@direction", "@index", "@context"}
-)
 _KEYWORDS: Final = OF_VALUES | {
     *("@base", "@container", "@default", "@embed", "@explicit", "@graph", "@id"),
     *("@import", "@included", "@json", "@list", "@nest", "@none", "@omitDefault"),
@@ -272,144 +268,6 @@ _KEYWORDS: Final = OF_VALUES | {
 }
 _is_like_keyword = re.compile(r"@[A-Za-z]+").fullmatch
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
-
-
-@dataclass(slots=True)
-class JsonContents:
-    """Content of a JSON value."""
-
-    # keys and indexes of objects and arrays
-    holders: set[Any] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-    strings: set[str] = field(default_factory=set)  # keys and values
-    nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
-    lists: list[dict[str, Any]] = field(default_factory=list)  # objects with `@list`
-    n_keys: int = 0  # of all objects
-    n_languages: int = 0  # value objects with `@language`
-    has_floats: bool = False
-    has_odd_lists: bool = False  # or `@set`, or a list that libraries read differently
-    is_plain: bool = True  # libraries agree on the numbers and value objects
-
-
-def walk(value: Any) -> JsonContents:
-    """Return the content of a JSON value, including contexts.
-
-    Raises:
-        SourceFault: `TOO_DEEP`.
-    """
-    found = JsonContents()
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = _add_level(level, found)
-        if not level:
-            may_be_map = "@graph" in found.strings  # pyoxigraph panics at lists in it
-            found.has_odd_lists = "@set" in found.keys or (
-                bool(found.lists)
-                and (may_be_map or not all(map(_is_plain_list, found.lists)))
-            )
-            found.strings |= found.keys
-            return found
-    raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
-
-
-def _is_plain_list(node: dict[str, Any]) -> bool:
-    """Return whether no rule drops a member of a list."""
-    members = node["@list"]
-    is_alone = len(node) == 1 and type(members) is list and len(members) > 0
-    return is_alone and all(map(_is_plain_member, members))
-
-
-def _is_plain_member(value: Any) -> bool:
-    if type(value) is dict:
-        if "@value" in value:
-            return type(value["@value"]) is str
-        return bool(value) and type(value.get("@id", "")) is str
-    return value is not None and type(value) is not list
-
-
-def _add_level(level: list[Any], found: JsonContents) -> list[Any]:
-    """Add objects and arrays; return those that they contain."""
-    strings, holders, keys = found.strings, found.holders, found.keys
-    deeper: list[Any] = []
-    for node in level:
-        if type(node) is dict:
-            keys.update(node)
-            found.n_keys += len(node)
-            if "@context" in node:
-                found.nodes.append(node)
-            if "@value" in node or "@list" in node:
-                _add_value_or_list(node, found)
-            entries: Any = node.items()
-        else:
-            entries = enumerate(node)
-        for key, entry in entries:
-            kind = type(entry)
-            if kind is str:
-                strings.add(entry)
-            elif kind is dict or kind is list:
-                deeper.append(entry)
-                holders.add(key)
-            elif kind is float:
-                found.has_floats = True
-                found.is_plain &= _is_plain(entry)
-            elif kind is int:
-                found.is_plain &= -_LARGEST_PLAIN < entry < _LARGEST_PLAIN
-    return deeper
-
-
-def _add_value_or_list(node: dict[str, Any], found: JsonContents) -> None:
-    if "@value" in node:
-        found.n_languages += "@language" in node
-        # Of others, pyoxigraph reads one entry or another.
-        found.is_plain &= node.keys() <= OF_VALUES
-    if "@list" in node:
-        found.lists.append(node)
-
-
-def iter_objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a JSON value, including contexts."""
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            yield node
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
-
-
-def has_free_values(value: Any) -> bool:
-    """Return whether a document or its outermost graphs have values without a property.
-
-    The standard drops them.
-    """
-    nodes = value if isinstance(value, list) else [value]
-    if any(map(_is_free_value, nodes)):
-        return True
-    graphs = (node["@graph"] for node in nodes if "@graph" in node)
-    return any(
-        _is_free_value(node)
-        for graph in graphs
-        for node in (graph if type(graph) is list else [graph])
-    )
-
-
-def _is_free_value(node: Any) -> bool:
-    return type(node) is not dict or "@value" in node or "@list" in node
-
-
-def _is_plain(number: float) -> bool:
-    """Return whether a number has a fraction, or is not too large an integer."""
-    if number == 0:
-        return copysign(1, number) > 0
-    return isfinite(number) and (
-        not number.is_integer() or abs(number) < _LARGEST_PLAIN
-    )
-
-
-def names_in(strings: set[str]) -> set[str]:
-    """Return the possible terms among strings, including parts before a colon."""
-    return strings | {text[: text.index(":")] for text in strings if ":" in text}
 
 
 @dataclass(slots=True)

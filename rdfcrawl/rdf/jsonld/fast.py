@@ -23,16 +23,18 @@ from rdfcrawl.rdf.checking import (
     with_lower_tags,
 )
 from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.jsonld.contexts import (
-    ContextLoader,
+from rdfcrawl.rdf.jsonld.contents import (
     JsonContents,
-    JsonLdReaderOptions,
-    are_mapped,
     has_free_values,
-    is_unknown_keyword,
-    is_unmapped,
     iter_objects,
     walk,
+)
+from rdfcrawl.rdf.jsonld.contexts import (
+    ContextLoader,
+    JsonLdReaderOptions,
+    are_mapped,
+    is_unknown_keyword,
+    is_unmapped,
 )
 from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError
 from rdfcrawl.rdf.nesting import MAX_CHAIN, has_long_chain

@@ -11,15 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.rdf.environment import bundled_context
+from rdfcrawl.rdf.jsonld.contents import names_in, walk
 from rdfcrawl.rdf.jsonld.contexts import (
     ContextLoader,
     RemoteContext,
     changes_vocabulary,
     may_be_no_iri,
-    names_in,
     resolve,
     terms_of,
-    walk,
 )
 
 # A context is repeated in every object that refers to it: some 30 MB of text.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyld import jsonld
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.rdf.jsonld.contents import OF_VALUES
 from rdfcrawl.rdf.jsonld.context_entries import (
     OF_CONTEXTS,
     can_take_key,
@@ -23,7 +24,6 @@ from rdfcrawl.rdf.jsonld.context_entries import (
     without_wrong_part,
 )
 from rdfcrawl.rdf.jsonld.contexts import (
-    OF_VALUES,
     STAND_IN,
     UNKNOWN,
     has_unknown_prefix,

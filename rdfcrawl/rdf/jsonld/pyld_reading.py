@@ -19,12 +19,8 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
-from rdfcrawl.rdf.jsonld.contexts import (
-    MAX_CONTEXTS,
-    UNKNOWN,
-    has_free_values,
-    walk,
-)
+from rdfcrawl.rdf.jsonld.contents import has_free_values, walk
+from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, UNKNOWN
 from rdfcrawl.rdf.jsonld.pyld_processor import (
     Processor,
     ValueLoggingProcessor,

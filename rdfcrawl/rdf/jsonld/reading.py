@@ -14,13 +14,9 @@ from rdfcrawl.rdf.checking import (
     GATHER_BYTES,
     iter_checked,
 )
-from rdfcrawl.rdf.jsonld.contexts import (
-    ContextLoader,
-    JsonLdReaderOptions,
-    walk,
-)
+from rdfcrawl.rdf.jsonld.contents import remove_misplaced, walk
+from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
-from rdfcrawl.rdf.jsonld.misplaced import remove_misplaced
 from rdfcrawl.rdf.nesting import TOO_DEEP, refuse_constant
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import FaultLog
-from rdfcrawl.rdf.jsonld.contexts import walk
-from rdfcrawl.rdf.jsonld.misplaced import remove_misplaced
+from rdfcrawl.rdf.jsonld.contents import remove_misplaced, walk
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
