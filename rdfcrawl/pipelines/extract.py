@@ -122,6 +122,7 @@ class ExtractPipeline:
             media_type=response.media_type,
             charset=response.charset,
             limits=options.limits,
+            environment=self._environment,
             wants_fingerprint=options.wants_facts,
             outlinks=self._outlinks(follow) if document.is_followed else None,
         )
@@ -307,6 +308,7 @@ class _Chunks:
             return QuadChunk(plain.chunk, plain.n_quads)
         self._plain = None
         self._result, self._document.facts = plain.reading, plain.facts
+        self._document.faults += plain.faults
         return None
 
     async def _next_of_child(self, source: bytes | Path) -> QuadChunk | None:

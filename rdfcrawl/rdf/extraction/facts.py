@@ -100,7 +100,7 @@ class FactsReading:
 
 def facts_of_chunk(
     chunk: bytes,
-    bare: bytes,
+    bare: bytes | None,
     body: bytes,
     *,
     url: str,
@@ -112,7 +112,7 @@ def facts_of_chunk(
 
     Args:
         chunk: all of its statements, all in its own graph.
-        bare: the same as `bare_statements`.
+        bare: the same as `bare_statements`, if they are known so.
         body: of the document.
         url: of the document.
         graph: of its statements.

@@ -1,8 +1,9 @@
-"""Read a small document without faults, like most of Linked Data, at once.
+"""Read a small and usual document, like most of Linked Data, at once.
 
 Its lines only need labels and a graph: canonical lines as they are, those of Turtle and
-RDF/XML as the strict parser writes them. `DocumentReading` gives the same result for
-more kinds of documents, in a longer time: three times as long for canonical lines.
+RDF/XML as the strict parser writes them, and those of JSON-LD. `DocumentReading` gives
+the same result for more kinds of documents, and takes longer: three times as long for
+canonical lines.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.formats import (
+    JSON_LD,
     RDF_XML,
     TURTLE,
     FormatDecision,
@@ -30,16 +32,31 @@ from rdfcrawl.rdf.checking import (
 from rdfcrawl.rdf.extraction.facts import facts_of_chunk
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.nesting import is_text_too_deep
-from rdfcrawl.rdf.output import CHUNK_BYTES, BlankNodes, has_tagless_strings
+from rdfcrawl.rdf.output import (
+    CHUNK_BYTES,
+    BlankNodes,
+    QuadOutput,
+    has_tagless_strings,
+)
 from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.core.errors import Fault
     from rdfcrawl.core.formats import Format
-    from rdfcrawl.rdf.environment import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
 _SMALL_BYTES: Final = 32 * 1024  # below, the overhead of reading matters
-_PARSED: Final = (TURTLE, RDF_XML)
+_READ: Final = (TURTLE, RDF_XML, JSON_LD)
+# Faults of documents that may have further statements
+_INCOMPLETE: Final = (
+    Reason.SYNTAX,
+    Reason.REMOTE_CONTEXT,
+    Reason.TOO_LARGE,
+    Reason.BAD_CHARSET,
+)
 
 
 class PlainLines(NamedTuple):
@@ -47,13 +64,15 @@ class PlainLines(NamedTuple):
 
     Attributes:
         placed: as N-Quads.
-        bare: as N-Triples with `_:` as all labels.
+        bare: as N-Triples with `_:` as all labels; None if that is unknown.
         n_quads: their number.
+        faults: of the document.
     """
 
     placed: bytes
-    bare: bytes
+    bare: bytes | None
     n_quads: int
+    faults: Sequence[Fault] = ()
 
 
 class PlainReading(NamedTuple):
@@ -62,12 +81,14 @@ class PlainReading(NamedTuple):
     Attributes:
         chunk: its statements, at most `CHUNK_BYTES`.
         n_quads: their number, at least 1.
+        faults: all without effect on other statements.
     """
 
     chunk: bytes
     n_quads: int
     reading: ReadResult
     facts: DocumentFacts
+    faults: Sequence[Fault]
 
 
 def plain_lines(
@@ -113,34 +134,65 @@ def _placed(
     return None if n_quads > limits.n_quads else PlainLines(placed, bare, n_quads)
 
 
-def _parsed_lines(
-    data: bytes, document_format: Format, *, url: str, charset: str, limits: ParseLimits
-) -> bytes | None:
-    """Return the canonical lines of a small document without faults, else None."""
+def _read_lines(
+    data: bytes,
+    document_format: Format,
+    output: QuadOutput,
+    *,
+    charset: str,
+    environment: ReaderContext,
+) -> PlainLines | None:
+    """Return the statements of a small document in one of `_READ`, else None."""
+    limits, log, is_xml = output.limits, output.log, document_format is RDF_XML
     if len(data) > min(_SMALL_BYTES, limits.doc_bytes):
         return None
-    log, out, is_xml = FaultLog(), BytesIO(), document_format is RDF_XML
     text = to_utf8(data, charset=charset, is_xml=is_xml, log=log, is_page=False)
-    if is_xml:
+    if document_format is JSON_LD:
+        return _json_ld_lines(text, output, environment)
+    lines = _strict_lines(text, document_format, base=output.url)
+    if not lines or log.all() or len(lines) > min(CHUNK_BYTES, limits.literal_bytes):
+        return None
+    found = _placed(lines, graph=output.graph or "", key=output.url, limits=limits)
+    return None if found is None or found.n_quads == LARGEST_BATCH else found
+
+
+def _strict_lines(text: bytes, document_format: Format, *, base: str) -> bytes | None:
+    """Return what the strict parser writes, in part if that is much, else None."""
+    if document_format is RDF_XML:
         from rdfcrawl.rdf.rdf_xml_screen import screened_strictly  # noqa: PLC0415 (as its other users)
 
-        screened = screened_strictly(text, base=url)
+        screened = screened_strictly(text, base=base)
         if screened is None:
             return None
         text = screened
     elif is_text_too_deep(text):
         return None
-    statements = islice(new_parser(text, document_format, url), LARGEST_BATCH)
-    if serialize(statements, out) is not None or log.all():
+    out = BytesIO()
+    statements = islice(new_parser(text, document_format, base), LARGEST_BATCH)
+    if serialize(statements, out) is not None:
         return None
     lines = out.getvalue()
-    is_long = len(lines) > min(CHUNK_BYTES, limits.literal_bytes)
-    if is_long or has_tagless_strings(lines) or lines.count(b"\n") == LARGEST_BATCH:
+    return None if has_tagless_strings(lines) else lines
+
+
+def _json_ld_lines(
+    text: bytes, output: QuadOutput, environment: ReaderContext
+) -> PlainLines | None:
+    """Return the statements of JSON-LD, and its faults, if they are complete.
+
+    Faults are frequent, and a document without a result here is read twice.
+    """
+    from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (as its other users)
+
+    log = output.log
+    blocks = read_json_ld(text, base=output.url, environment=environment, log=log)
+    chunks = [*islice(output.chunks(blocks, has_graphs=True), 2)]
+    if len(chunks) != 1 or any(map(log.count, _INCOMPLETE)):
         return None
-    return lines
+    return PlainLines(chunks[0], output.bare(chunks[0]), output.n_quads, log.all())
 
 
-def read_plain(
+def read_plain(  # noqa: PLR0913  # keywords
     body: bytes,
     *,
     url: str,
@@ -148,10 +200,11 @@ def read_plain(
     media_type: str,
     charset: str,
     limits: ParseLimits,
+    environment: ReaderContext,
     wants_fingerprint: bool,
     outlinks: OutlinkOptions | None,
 ) -> PlainReading | None:
-    """Return a small document in its declared format, if nothing is noted about it.
+    """Return a small document in its declared format, if it is usual.
 
     Canonical lines confirm the declared format, as in `sniffing.decide`. The arguments
     are those of a `ReadingJob`; there are no other options, and no `Link` headers.
@@ -170,10 +223,14 @@ def read_plain(
         found = plain_lines(
             body, declared, graph=graph, key=url, charset=charset, limits=limits
         )
-    elif declared in _PARSED and _is_in(declared, body, url=url, media_type=media_type):
-        lines = _parsed_lines(body, declared, url=url, charset=charset, limits=limits)
-        if lines:
-            found = _placed(lines, graph=graph, key=url, limits=limits)
+    elif declared in _READ and _is_in(declared, body, url=url, media_type=media_type):
+        output = QuadOutput(url=url, graph=graph, limits=limits, log=FaultLog())
+        try:
+            found = _read_lines(
+                body, declared, output, charset=charset, environment=environment
+            )
+        except Exception:  # `DocumentReading` will have it again, and notes it
+            return None
     if found is None or len(found.placed) > CHUNK_BYTES:
         return None
     facts, lines_of_links, targets = facts_of_chunk(
@@ -188,7 +245,7 @@ def read_plain(
     reading = ReadResult(
         declared, "content-type", outlinks=lines_of_links, targets=targets
     )
-    return PlainReading(found.placed, found.n_quads, reading, facts)
+    return PlainReading(found.placed, found.n_quads, reading, facts, found.faults)
 
 
 def _is_in(declared: Format, body: bytes, *, url: str, media_type: str) -> bool:

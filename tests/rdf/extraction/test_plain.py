@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.core.formats import format_of_media_type
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.environment import INLINE, ParseLimits
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.plain import read_plain
 from rdfcrawl.rdf.extraction.reading import DocumentReading
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.plain import PlainReading
 
 TURTLE, RDF_XML = "text/turtle", "application/rdf+xml"
+JSON_LD = "application/ld+json"
 URL = "http://e.example/d"
 JOB = ReadingJob(
     url=URL,
@@ -47,6 +48,7 @@ def plain(body: bytes, job: ReadingJob = JOB) -> PlainReading | None:
         media_type=job.media_type,
         charset=job.charset,
         limits=job.limits,
+        environment=INLINE,
         wants_fingerprint=job.wants_fingerprint,
         outlinks=job.outlinks,
     )
@@ -60,7 +62,7 @@ def is_equal(body: bytes, job: ReadingJob) -> bool:
     full = DocumentReading(body, job)
     assert found.chunk == b"".join(full)
     out, reading = full.outcome, found.reading
-    assert not out.faults
+    assert [*found.faults] == out.faults
     assert not out.is_partial
     assert (found.n_quads, found.facts) == (out.n_quads, out.facts)
     assert (reading.format, reading.decided_by) == (out.format, out.decided_by)
@@ -68,7 +70,7 @@ def is_equal(body: bytes, job: ReadingJob) -> bool:
     return True
 
 
-@pytest.mark.parametrize("media_type", [TURTLE, RDF_XML])
+@pytest.mark.parametrize("media_type", [TURTLE, RDF_XML, JSON_LD])
 def test_usual_documents_are_read_at_once(media_type: str) -> None:
     """If a document has no faults, then it is read at once, with the usual result."""
     documents = linked_data(80, media_type, n_hosts=1, a_host=12)
@@ -85,7 +87,7 @@ def test_corpora() -> None:
         document = case.document
         media_type, _, charset = document.media_type.partition("; charset=")
         found = format_of_media_type(media_type)
-        if found is None or found.name not in ("Turtle", "RDF/XML"):
+        if found is None or found.name not in ("Turtle", "RDF/XML", "JSON-LD"):
             continue
         url = f"http://e.example/{document.path}"
         job = replace(JOB, url=url, graph=graph_iri(url), media_type=media_type)
@@ -112,11 +114,28 @@ def test_corpora() -> None:
         (b'<!DOCTYPE r [<!ENTITY e SYSTEM "f">]>' + IN_XML % b"<p>&e;</p>", RDF_XML),
         (b'<!DOCTYPE r [<!ENTITY e SYSTEM "f">]>' + IN_XML % b"<p>a</p>", RDF_XML),
         ((IN_XML % b"<p>a</p>").removesuffix(b"</rdf:RDF>"), RDF_XML),
+        (b'{"@context": "http://e.example/c", "a": 1}', JSON_LD),
+        (b'{"http://e.example/p": ["a", "b"', JSON_LD),
+        (b'{"http://e.example/p": ["a", "\xff"]}', JSON_LD),
+        (b'{"http://e.example/p": "%s"}' % (b"a" * 40_000), JSON_LD),
+        (b'{"http://e.example/p": 1}\n{"http://e.example/p": 2}', JSON_LD),
     ],
 )  # fmt: skip
 def test_other_documents(body: bytes, media_type: str) -> None:
     """If a document has a fault or is unusual, then it is not read at once."""
     assert plain(body, replace(JOB, media_type=media_type)) is None
+
+
+def test_faults_are_kept() -> None:
+    """If JSON-LD has a fault or graphs, then it is read at once, with its faults."""
+    bad = b'{"@id": "s", "http://e.example/p": [{"@id": "http://e.example/a b"}, 1]}'
+    graphs = b'{"@id": "http://o.example/g", "@graph": [%s]}' % bad
+    job = replace(JOB, media_type=JSON_LD)
+    for body in (bad, graphs):
+        found = plain(body, job)
+        assert found is not None
+        assert found.faults
+        assert is_equal(body, job)
 
 
 def test_limits_hold() -> None:
@@ -128,5 +147,10 @@ def test_limits_hold() -> None:
         ParseLimits(literal_bytes=60),
     ):
         assert plain(SMALL, replace(JOB, limits=limits)) is None
+    job = replace(JOB, media_type=JSON_LD)
+    body = b'{"http://e.example/p": [1, 2]}'
+    assert plain(body, job) is not None
+    for limits in ParseLimits(doc_bytes=10), ParseLimits(n_quads=1):
+        assert plain(body, replace(job, limits=limits)) is None
     assert plain(SMALL, replace(JOB, charset="latin-1")) is not None
     assert plain(SMALL, replace(JOB, media_type="text/html")) is None
