@@ -127,6 +127,7 @@ class _LogComparison:
         self._latest: LatestVersions
         # Documents that are not compared one by one.
         self._others = OxigraphFollower(folder / "expected", has_provenance=False)
+        self._may_share = False  # a version of a document writes graphs of others
         self._waiting: list[LogDocument] = []
         self._n_waiting_bytes = 0
         self._others.open(log.identity)
@@ -139,7 +140,9 @@ class _LogComparison:
         """Return the differences."""
         with reading(self._log.root / "quads"):
             self._segments = self._log.segments()
-            self._latest = find_latest(self._log, self._segments, scratch=self._folder)
+            self._latest = find_latest(
+                self._log, self._segments, scratch=self._folder, look=self._note_foreign
+            )
             has_shared = self._set_shared_aside()
             with scratch_table(self._folder, _EQUAL) as equal:
                 for document in self._documents():
@@ -184,8 +187,13 @@ class _LogComparison:
         values = {name: getattr(document, name) for name in _NAMES}
         return _HeldDocument(**values, store=self._store)
 
+    def _note_foreign(self, document: LogDocument) -> None:
+        self._may_share = self._may_share or self._writes_others(document)
+
     def _set_shared_aside(self) -> bool:
         """Set documents aside that write graphs of others; return if there are any."""
+        if not self._may_share:  # usual, and spares a reading
+            return False
         for document in self._documents():
             if self._writes_others(document):
                 self._set_aside(document)

@@ -327,9 +327,19 @@ class LatestVersions:
 
 
 def find_latest(
-    log: CrawlLog, segments: Sequence[Path], *, scratch: Path | None = None
+    log: CrawlLog,
+    segments: Sequence[Path],
+    *,
+    scratch: Path | None = None,
+    look: Callable[[LogDocument], None] = lambda _: None,
 ) -> LatestVersions:
     """Find the latest version of each document in some segments of a log.
+
+    Args:
+        log: to read.
+        segments: of it.
+        scratch: folder of temporary files.
+        look: called for each version.
 
     Raises:
         OSError: a disk cannot be read, or is full.
@@ -343,6 +353,7 @@ def find_latest(
             records.add(document.graph, *document.version, *place)
             found.n_versions[name] += 1
             found.n_bytes[name] += document.n_bytes
+            look(document)
         _mark(records, list(names), found)
     return found
 
