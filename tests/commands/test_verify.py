@@ -123,7 +123,7 @@ def contents(folder: Path) -> dict[str, Any]:
         Redis.from_url(server.url) as redis,
     ):
         # Tickets of claims expire by themselves.
-        keys = [key for key in redis.keys() if redis.ttl(key) == -1]
+        keys = [key for key in redis.scan_iter() if redis.ttl(key) == -1]
         assert keys
         return found | {f"key {key!r}": _value(redis, key) for key in keys}
 
