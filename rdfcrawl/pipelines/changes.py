@@ -65,14 +65,15 @@ class StatementsDigest:
             found = blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES)
         return b64encode(found.digest()).decode()
 
-    def compared(self) -> str:
+    def compared(self, graph: str) -> str:
         """Return the hash for the history of a document.
 
-        Blank nodes have no labels in it, unless the document is large.
+        Unless the document is large, blank nodes have no labels in it, and `graph`, the
+        IRI of the document, makes no difference.
         """
         if self._hash is not None:
             return self._hash.hexdigest()
-        return statements_hash(b"".join(self._held))
+        return statements_hash(b"".join(self._held), graph)
 
 
 def may_be_revisited(document: Document) -> bool:

@@ -269,7 +269,7 @@ class StoreTee:
         document = self._document
         is_hashed = document.reading.format is HTML or document.record.kind.is_of_url
         if self._writer and document.facts.content_hash and is_hashed:
-            found = self._digest.compared()
+            found = self._digest.compared(graph_iri(document.url))
             document.facts = document.facts._replace(statements_hash=found)
 
     async def aclose(self) -> None:

@@ -119,14 +119,17 @@ def bare_statements(chunk: bytes, graph: str) -> bytes:
     return without_labels(b" .\n".join(chunk.split(b" <%b> .\n" % graph.encode())))
 
 
-def statements_hash(chunk: bytes) -> str:
+def statements_hash(chunk: bytes, graph: str) -> str:
     """Return the hash of a set of statements, to compare versions of one document.
 
     Args:
-        chunk: canonical N-Quads, complete lines. Blank nodes become `_:`.
+        chunk: canonical N-Quads, complete lines.
+        graph: IRI of their document, as in `fingerprint_statements`. The document may
+            have had another URL before.
     """
-    lines = without_labels(chunk) if b"_:" in chunk else chunk
-    return content_hash(b"\n".join(sorted({*lines.split(b"\n")})))
+    own = b" .\n".join(chunk.split(b" <%b> .\n" % graph.encode()))
+    bare = without_labels(own) if b"_:" in own else own
+    return content_hash(normal_statements(bare, graph).text)
 
 
 class NormalStatements(NamedTuple):

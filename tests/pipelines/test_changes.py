@@ -25,7 +25,7 @@ def digests(lines: bytes, *, is_packed: bool) -> tuple[str, str]:
             n_packed += 1
         found.add(given)
     assert bool(n_packed) == is_packed
-    return found.stored(), found.compared()
+    return found.stored(), found.compared("http://a.example/")
 
 
 def test_digests_of_a_large_document() -> None:

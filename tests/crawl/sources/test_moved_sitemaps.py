@@ -114,3 +114,28 @@ def test_validators_are_sent_to_the_url_that_they_are_of(
         site.server.pages[path] = loopback.redirect(moved)
     result = site.crawl(commands, folder=folder)
     assert said(result) == {site.at("/moved/page"): "after", new: "/new"}
+
+
+def test_statements_of_a_page_that_moves(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page moves, then its statements count as the same, also about the page."""
+    site = DatedSite(loopback, "127.20.44.4")
+    said = '<script type="application/ld+json">{"@id": "", "urn:x:says": "it"}</script>'
+
+    def put(path: str, text: str) -> str:
+        site.put(path, f"<p>{text}</p>{said}".encode(), "text/html")
+        return site.at(path)
+
+    def crawl(date: str) -> CrawlResult:
+        site.put("/map.xml", urlset([entry(page, date)]))
+        return site.crawl(commands, folder=folder)
+
+    page, folder = put("/here", "before"), commands.folder()
+    site.robots(site.at("/map.xml"))
+    crawl("2024-01-01")
+    site.server.pages["/here"] = loopback.redirect(put("/there", "after"))
+    result = crawl("2024-02-01")
+    build(result.folder, NormalForm())
+    (*_, row) = tables_of(result.folder)["copies"].values()
+    assert (row["content changed"], row["statements changed"]) == (1, 0)
