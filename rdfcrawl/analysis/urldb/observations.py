@@ -39,6 +39,7 @@ _SEED_TASKS: Final = _AGAIN_TASKS | {RequestTask.TAG}
 _LEFT: Final = f"{RefreshedPage.TAG}(is_left=True)"
 # The documents of a source share its URL, but none is the content of that URL.
 _OF_SOURCE: Final = "source("
+_ONLY_DATASETS: Final = "only_datasets=True"
 # A task is `name(...)`; the task of a source is within that of its run.
 _find_task: Final = re.compile(r"(?:source\([^\"]*?payload=)?([^\"(]*)").match
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
@@ -82,6 +83,7 @@ class _ObservedFetch(NamedTuple):
         followed: if another URL redirects to this one in the same visit, the name of
             the value of such targets.
         requested: URLs in their order, if there were redirects.
+        only_datasets: of a sitemap, which was not read for its entries.
     """
 
     activity: Activity
@@ -91,6 +93,7 @@ class _ObservedFetch(NamedTuple):
     is_chained: bool = False
     followed: str = ""
     requested: tuple[str, ...] = ()
+    only_datasets: bool = False
 
     @classmethod
     def of(cls, activity: Activity) -> Self:
@@ -112,6 +115,7 @@ class _ObservedFetch(NamedTuple):
         return cls(
             *(activity, url, redirect, task == _LEFT, is_chained),
             requested=requested,
+            only_datasets=_ONLY_DATASETS in task,
         )
 
 
@@ -127,7 +131,7 @@ def _observe(fetch: _ObservedFetch) -> Iterator[UrlObservation]:
         yield _observed(fetch)
     if fetch.requested:
         yield from _followed(fetch)
-    if activity.sitemap_format:
+    if activity.sitemap_format and not fetch.only_datasets:
         yield from _emptied(fetch)
 
 

@@ -154,6 +154,7 @@ class SitemapHarvester(Harvester):
         """
         response = reading.response
         reading.before = await self._parts.before(reading.key)
+        describes_all = await self._describes_all(reading)
         buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
         at_once = self._context.options.sitemap_entries
@@ -162,7 +163,7 @@ class SitemapHarvester(Harvester):
         ):
             await self._take_batch(reading, batch)
             for item in batch:
-                if isinstance(item, SitemapDataset) or not reading.task.only_datasets:
+                if isinstance(item, SitemapDataset) or describes_all:
                     buffer.add(_describe(item, response.document.url))
             for chunk in buffer.take():
                 yield chunk
@@ -175,6 +176,16 @@ class SitemapHarvester(Harvester):
         note_refused(response, self._context.session)
         for fault in response.log.all():
             yield fault
+
+    async def _describes_all(self, reading: SitemapReading) -> bool:
+        """Return whether the entries of a sitemap are stored, too.
+
+        A reading for its datasets leaves those that the crawl has stored before.
+        """
+        task = replace(reading.task, only_datasets=False)
+        if task == reading.task:
+            return True
+        return await self._parts.has_read(key_of(reading.response.record.url, task))
 
     async def _end(self, reading: SitemapReading) -> list[FollowUp]:
         """Queue the datasets of a sitemap, and return the follow-ups.

@@ -104,6 +104,10 @@ class SitemapParts:
         state = decode(value, SitemapState)
         return None if state.ping == ping else state
 
+    async def has_read(self, key: str) -> bool:
+        """Return whether any run has read a sitemap, this one or an earlier one."""
+        return bool(await self._store.get(key, _STATE, "last"))
+
     async def put(self, key: str, state: SitemapState) -> None:
         """Set the state for later runs."""
         await self._run_state.put(key, _STATE, encode(state))

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.sitemap_sites import index, urlset
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.uri import NormalForm
+from tests.support.sitemap_sites import Site, index, urlset
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer, Reply
@@ -199,3 +203,26 @@ def test_sitemap_that_fails_costs_no_page(
     assert result.code == 0, result.stderr
     assert not {*links} - result.graphs
     assert all("/s.xml" in site.targets for site in sites)
+
+
+def test_listed_pages_stay_listed_if_their_sitemap_is_read_for_datasets(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a spider reads a sitemap for datasets alone, then the entries are still known.
+
+    Another spider of the crawl has read them before.
+    """
+    site = Site(loopback, "127.20.44.5")
+    site.put("/map.xml", urlset([site.page("/p/0"), site.page("/p/1")]))
+    site.robots(site.at("/map.xml"))
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    n_asked = len(site.asked())
+    result = commands.crawl([site.page("/new")], folder=folder, CRAWL_ID="sitemap")
+    assert site.asked()[n_asked:] == ["/map.xml", "/new"]
+    assert result.faults(site.at("/map.xml")) == []
+    build(result.folder, NormalForm())
+    with UrlDatabase(result.folder) as database:
+        listed = {x.url for x in FactReader(database).uris() if x.is_still_listed}
+    assert listed == {site.at("/p/0"), site.at("/p/1")}
+    assert result.raw(site.at("/map.xml")).count(b"#lists>") == 2
