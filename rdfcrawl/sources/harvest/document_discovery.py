@@ -295,7 +295,7 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
     is_left = task.read_at not in ("", document.url) and task.is_stored
     if not (is_left and (has_response or is_gone)):
         return NOTHING_FOUND
-    own = RefreshedPage(is_stored=True, gone_from_ms=0, is_left=True)
+    own = RefreshedPage(is_stored=True, is_left=True)
     parent = document.record
     record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
     return found(FollowUp(record, change=parent.change))

@@ -183,12 +183,14 @@ class RandomRuns:
 
 def logged_documents(root: Path) -> set[tuple[str, int]]:
     """Return the URL and the time of each document with statements or links."""
-    return {
-        (normal(mark[1].decode()), int(mark[2]))
-        for folder in ("quads", "links")
-        for mark, _ in iter_marked(iter_quads(root / folder))
-        if mark
-    }
+    found, last = set(), None
+    for folder in ("quads", "links"):
+        for mark, lines in iter_marked(iter_quads(root / folder)):
+            if mark:
+                last = normal(mark[1].decode()), int(mark[2])
+            elif last and lines:
+                found.add(last)
+    return found
 
 
 def ends_of(result: CrawlResult) -> dict[tuple[str, int], str]:
