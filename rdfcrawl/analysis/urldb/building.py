@@ -16,6 +16,7 @@ from typing import Final
 
 from rdfcrawl.analysis.urldb.files import (
     FOLDER,
+    WAIT_SECS,
     SegmentReader,
     SegmentWriter,
     UrlDatabaseManifest,
@@ -66,7 +67,7 @@ def build(
     memory_bytes: int = MEMORY_BYTES,
     scratch: Path | None = None,
 ) -> UrlDatabaseReport:
-    """Update the URL database of a crawl from its logs.
+    """Update the URL database of a crawl from its logs, after another build if any.
 
     An existing database is discarded if it belongs to an earlier generation of the
     log, to another normal form or an older format, or if the log has since lost data.
@@ -78,15 +79,15 @@ def build(
         scratch: folder of scratch files; by default that of the operating system.
 
     Raises:
-        ConfigError: there is no log, another build is running, or the database is
-            damaged.
+        ConfigError: there is no log, another build takes more than `WAIT_SECS`, or the
+            database is damaged.
         OSError: a disk is full, or cannot be read.
     """
     folder = root / FOLDER
     log = CrawlLog(root)
     folder.mkdir(exist_ok=True)
     with (
-        writing_alone(folder, "is being built already"),
+        writing_alone(folder, "is being built already", wait_secs=WAIT_SECS),
         reading(root / "quads"),
         SpillFolder(scratch) as spills,
     ):

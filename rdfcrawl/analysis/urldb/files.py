@@ -24,6 +24,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -55,6 +56,9 @@ FORMAT: Final = 4
 _NAME: Final = "urldb.json"
 _DRAFT: Final = ".urldb.json.draft"
 LOCK_NAME: Final = "lock"
+WAIT_SECS: Final = 600.0
+"""How long a build waits for another one, of a refresher or a report."""
+_LOOK_SECS: Final = 0.05
 
 
 class SegmentBlock(NamedTuple):
@@ -323,22 +327,35 @@ def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
 
 
 @contextmanager
-def writing_alone(folder: Path, refusal: str) -> Iterator[None]:
+def writing_alone(
+    folder: Path, refusal: str, *, wait_secs: float = 0.0
+) -> Iterator[None]:
     """Lock a folder against other writers; the lock ends with the process.
 
     Args:
         folder: must exist.
         refusal: message after the name of the folder, if it is locked.
+        wait_secs: how long to wait for another writer, whose work may be needed.
 
     Raises:
         ConfigError: the folder is locked.
     """
     fd = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    end = time.monotonic() + wait_secs
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ConfigError(f"{folder}: {refusal}") from error
+        while not _is_locked_now(fd):
+            if time.monotonic() >= end:
+                raise ConfigError(f"{folder}: {refusal}")
+            time.sleep(_LOOK_SECS)
         yield
     finally:
         os.close(fd)
+
+
+def _is_locked_now(fd: int) -> bool:
+    """Lock a file; return whether that succeeded."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -30,7 +30,7 @@ from rdfcrawl.analysis.ranking.table import (
     write_head,
 )
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.files import writing_alone
+from rdfcrawl.analysis.urldb.files import WAIT_SECS, writing_alone
 from rdfcrawl.analysis.urldb.rank_graph import (
     LinkGraph,
     LinkScratch,
@@ -240,20 +240,21 @@ def rank(
         scratch: folder of scratch files; by default that of the operating system.
 
     Raises:
-        ConfigError: there is no URL database, another ranking is running, or a file
-            is damaged.
+        ConfigError: there is no URL database, another ranking takes more than
+            `WAIT_SECS`, or a file is damaged.
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database:
-        known = open_ranks(root)
-        if known is not None and known.facts.get("database") == database.digest:
+        if known := _known_ranks(root, database):
             return RankReport(table=known, is_new=False)
         folder = root / FOLDER
         folder.mkdir(exist_ok=True)
         with (
-            writing_alone(folder, "is being written already"),
+            writing_alone(folder, "is being written already", wait_secs=WAIT_SECS),
             SpillFolder(scratch) as spills,
         ):
+            if known := _known_ranks(root, database):  # of the one that we waited for
+                return RankReport(table=known, is_new=False)
             ranking = _Ranking(root, database, spills, memory_bytes)
             facts = ranking.run()
             with replacing_table(folder) as file:
@@ -262,6 +263,13 @@ def rank(
     if found is None:
         raise ConfigError(f"{folder}: was removed during the ranking")
     return RankReport(table=found, is_new=True, damages=ranking.damages)
+
+
+def _known_ranks(root: Path, database: UrlDatabase) -> RankTable | None:
+    """Return the ranks of a crawl if they are of this state of the database."""
+    known = open_ranks(root)
+    is_current = known and known.facts.get("database") == database.digest
+    return known if is_current else None
 
 
 class _Ranking:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -404,11 +405,19 @@ def test_damage_is_reported(tmp_path: Path) -> None:
         records(tmp_path)
 
 
-def test_two_builds_at_once_are_refused(tmp_path: Path) -> None:
-    """If a build runs, then another one is refused."""
+def test_a_build_waits_for_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a build runs, then another one waits for its end, and is refused at last."""
     write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
     build(tmp_path, NORMAL)
     with (tmp_path / "urldb" / "lock").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        timer = threading.Timer(0.1, lambda: fcntl.flock(file, fcntl.LOCK_UN))
+        timer.start()
+        assert build(tmp_path, NORMAL).n_records == 1
+        timer.join()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr("rdfcrawl.analysis.urldb.building.WAIT_SECS", 0)
         with pytest.raises(ConfigError, match="is being built already"):
             build(tmp_path, NORMAL)

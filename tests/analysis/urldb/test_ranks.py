@@ -292,9 +292,9 @@ def test_kill_at_each_step_leaves_the_ranks_before_or_after(tmp_path: Path) -> N
 
 
 def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a ranking runs, or its file is damaged, then one line says so."""
+    """If a ranking runs for long, or its file is damaged, then one line says so."""
     with pytest.raises(ConfigError, match="run `urldb build`"):
         rank(tmp_path)
     table = ranked(tmp_path, [UrlFetched(A, T0), LinksFound(A, T0, (B,))])
@@ -302,6 +302,7 @@ def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
     build(tmp_path, NORMAL)
     with (tmp_path / FOLDER / "lock").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr("rdfcrawl.analysis.urldb.rank_building.WAIT_SECS", 0)
         with pytest.raises(ConfigError, match="is being written already"):
             rank(tmp_path)
     path = tmp_path / FOLDER / TABLE_NAME
