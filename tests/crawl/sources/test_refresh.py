@@ -171,7 +171,11 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
     site.fails("/gone", "410 Gone")
     site.fails("/both", "410 Gone")
     site.fails("/both-there", "404 Not Found")
-    tries = {"REFRESH_GONE_TRIES": 2, "REFRESH_GONE_SECS": 0, "REFRESH_RETRY_SECS": 0}
+    tries: dict[str, Any] = {
+        "REFRESH_GONE_TRIES": 2,
+        "REFRESH_GONE_SECS": 0,
+        "REFRESH_RETRY_SECS": 0,
+    }
     for kept in (ways, ways[:-1]):
         told = refresh(commands, folder, **tries)
         assert told.code == 0, told.stderr
