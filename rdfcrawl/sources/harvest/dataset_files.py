@@ -16,7 +16,7 @@ from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.core.tasks import DumpPart
+    from rdfcrawl.core.tasks import DumpPart, SamplePage
     from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.access import DatasetAccess
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset, KnownDatasets
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _DROPPED: Final = "dropped"  # of a document: dataset and file -> run
+_LEFT: Final = "left files"  # of a dataset: URL of a former file -> run
+_SAMPLED: Final = "sample pages"  # of a dataset: URI of a sample -> its document
+_MAX_KEPT: Final = 3  # runs in which these stay until another file is read
 _READ: Final = "read parts"  # of a dataset: the first mirror of each part
 
 
@@ -44,7 +47,7 @@ class DatasetFiles:
         )
 
     async def drop(self, name: str, files: Sequence[str]) -> tuple[str, ...]:
-        """Drop files or endpoints of a dataset; return the documents to withdraw.
+        """Drop places or samples of a dataset; return the documents to withdraw.
 
         A file was read at the URL to which it redirects. One that was never fetched has
         no document; there may be a page of that URL.
@@ -52,7 +55,22 @@ class DatasetFiles:
         await self._store.gather(self._store.drop(url, SERVED, [name]) for url in files)
         gone = await self._had_by(files, most=0)
         responses = await self._store.gather(map(self.responses_of, gone))
-        return (*await self._copies(gone, most=0), *chain.from_iterable(responses))
+        pages = await self._drop_samples(name, files)
+        copies = await self._copies(gone, most=0)
+        return (*copies, *chain.from_iterable(responses), *pages)
+
+    async def note_sample(self, sample: SamplePage, url: str) -> None:
+        """Note the document of a sample."""
+        await self._store.put(sample.dataset, _SAMPLED, {sample.uri: url})
+
+    async def _drop_samples(self, name: str, uris: Sequence[str]) -> list[str]:
+        """Drop samples of a dataset; return their pages that nothing else lists."""
+        found = filter(None, await self._store.get_many(name, _SAMPLED, uris))
+        pages = await self._had_by(list(found), most=0)
+        if pages:  # otherwise as usual
+            await self._store.drop(name, _SAMPLED, uris)
+        fetches = await self._fetches.last_of(pages)
+        return [url for url, fetch in fetches.items() if fetch is None]
 
     async def note(self, source: str, name: str, files: Iterable[str]) -> None:
         """Note files that a document may drop from a dataset.
@@ -65,7 +83,10 @@ class DatasetFiles:
             await self._store.put(source, _DROPPED, entries)
 
     async def drop_noted(self, source: str, datasets: KnownDatasets) -> Discovery:
-        """Withdraw the noted files that their datasets do not have any more."""
+        """Withdraw the noted files that their datasets do not have any more.
+
+        If no other file of a dataset has been read, then they stay until one is.
+        """
         now, old = str(self._run), []
         dropped: defaultdict[str, list[str]] = defaultdict(list)
         async for place, run in self._store.entries(source, _DROPPED):
@@ -78,9 +99,38 @@ class DatasetFiles:
         withdrawn: list[str] = []
         for name, urls in dropped.items():
             known = await datasets.known(name)
-            kept = set(known.places) if known else set()
-            withdrawn += await self.drop(name, [x for x in urls if x not in kept])
+            kept = {*known.places, *known.samples} if known else set()
+            left = [url for url in urls if url not in kept]
+            if known and left and await self._lacks_copy(known):
+                await self._store.put(name, _LEFT, dict.fromkeys(left, now))
+            else:
+                withdrawn += await self.drop(name, left)
         return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
+
+    async def drop_left(self, dataset: KnownDataset) -> tuple[str, ...]:
+        """Return the documents of former files, as the present ones have been read."""
+        return await self._drop_former(dataset, self._run)
+
+    async def has_left(self, dataset: KnownDataset) -> bool:
+        """Return whether former files stay until another one is read."""
+        return await self._store.size(dataset.name, _LEFT) > 0
+
+    async def expired(self, dataset: KnownDataset) -> Discovery:
+        """Withdraw former files if the present ones have failed for some runs."""
+        withdrawn = await self._drop_former(dataset, self._run - _MAX_KEPT)
+        return Discovery(withdrawn=withdrawn) if withdrawn else NOTHING_FOUND
+
+    async def _drop_former(self, dataset: KnownDataset, run: int) -> tuple[str, ...]:
+        """Drop the files that a dataset does not have since a run, or longer."""
+        entries = self._store.entries(dataset.name, _LEFT)
+        past = [url async for url, since in entries if int(since) <= run]
+        if not past:  # as usual
+            return ()
+        withdrawn = await self.drop(
+            dataset.name, [url for url in past if url not in dataset.places]
+        )
+        await self._store.drop(dataset.name, _LEFT, past)
+        return withdrawn
 
     async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
         """Withdraw the former URL of a file that now redirects elsewhere.
@@ -112,6 +162,7 @@ class DatasetFiles:
         has_all = await self._has_all(dataset, part)
         if has_all:
             copies += await self.copies_of(dataset, {*way.urls, *read})
+            copies += await self.drop_left(dataset)
         withdrawn = tuple(x for x in copies if x not in read)
         return Discovery(withdrawn=withdrawn), has_all
 
@@ -147,6 +198,11 @@ class DatasetFiles:
                 if all(not whole.isdisjoint(mirrors) for mirrors in way.parts):
                     return True
         return False
+
+    async def _lacks_copy(self, dataset: KnownDataset) -> bool:
+        """Return whether a dataset has files or graphs, none of which were read."""
+        ways = [way for way in dataset.ways if way.way is not AccessMethod.PREFIX]
+        return bool(ways) and not await self.has_copy(ways)
 
     async def _stored(self, files: Iterable[str]) -> dict[str, LastCopy]:
         """Return the copies of files that are stored."""

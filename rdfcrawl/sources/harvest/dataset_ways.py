@@ -153,7 +153,10 @@ class DatasetWays:
             if way.way in COMPLETE_METHODS
             and not usable.issuperset(map(way.place_of, way.urls))
         ]
-        if not (run and await self._files.has_copy(refused)):
+        has_copy = run and (
+            await self._files.has_copy(refused) or await self._files.has_left(dataset)
+        )
+        if not has_copy:
             return False
         text = await self._store.get(dataset.name, DATASET, _KEPT) or "0 0"
         n_runs, last = map(int, text.split())

@@ -8,7 +8,7 @@ may have changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -140,17 +140,17 @@ class DatasetRegistry:
             return NOTHING_FOUND
         source, is_read = source or document.record.url, bool(source)
         before = await self.known(dataset.name) if self._session.run else None
-        if before is not None and before.ways != dataset.ways:
-            own = set(dataset.places)
-            others = [url for url in before.places if url not in own]
-            await self.files.note(source, dataset.name, others)
+        left = _left_by(before, dataset) if before is not None else []
+        await self.files.note(source, dataset.name, left)
         dataset = await self._descriptions.add(dataset, source)
         await self._note_places(dataset, encode(dataset))
         depth = document.record.depth + 1
         if not (is_read or isinstance(document.record.task, RevisitedPage)):
             await self._descriptions.note_for_revisits(dataset.name, depth)
         found_records = await self.ways.take(dataset, document.record, depth)
-        if before is not None and before.ways != dataset.ways:
+        if before is not None:
+            found_records += await self.files.expired(dataset)
+        if left:
             found_records += await self._drop_noted(source, document)
         return found_records
 
@@ -165,6 +165,26 @@ class DatasetRegistry:
             )
             yield list(combined(await self._store.gather(calls)).follow_ups)
 
+    async def note_listed(self, documents: Mapping[str, str]) -> None:
+        """Note undated pages of a sitemap that were read before a dataset covered them.
+
+        The data of the dataset replace them, except for pages of samples.
+
+        Args:
+            documents: the document of each page, by URL.
+        """
+        whole, below = self._session.datasets, defaultdict[str, dict[str, str]](dict)
+        samples: dict[str, frozenset[str]] = {}
+        for url, document in documents.items() if whole.has_prefixes else ():
+            prefix, name = await whole.covering(url)
+            if name and name not in samples:
+                known = await self.known(name)
+                samples[name] = frozenset(known.samples if known else ())
+            if name and url not in samples[name]:
+                below[prefix][url] = document
+        for prefix, some in below.items():
+            await self.ways.pages.note_listed(prefix, some)
+
     async def of_unchanged(self, source: str, record: Record) -> Discovery:
         """Return the records of the datasets of an unchanged sitemap."""
         names = await self._descriptions.described_by(source)
@@ -175,7 +195,8 @@ class DatasetRegistry:
         known = await self.known(name)
         if known is None:
             return NOTHING_FOUND
-        return await self.ways.take(known, record, record.depth + 1)
+        found_records = await self.ways.take(known, record, record.depth + 1)
+        return found_records + await self.files.expired(known)
 
     async def withdraw(
         self, source: str, kept: Collection[str], document: Document
@@ -193,7 +214,7 @@ class DatasetRegistry:
         discovery = NOTHING_FOUND
         known = await self.known(name)
         if known is not None:
-            await self.files.note(source, name, known.places)
+            await self.files.note(source, name, (*known.places, *known.samples))
         rest = await self._descriptions.drop(name, source)
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
@@ -218,10 +239,12 @@ class DatasetRegistry:
         """
         if await self.files.is_left(document):
             return Discovery(withdrawn=(document.url,))
-        dataset = await self.known(part.dataset)
-        if dataset is None or part.way >= len(dataset.ways):
+        dataset, record = await self.known(part.dataset), document.record
+        url = record.chain[0] if record.chain else record.url
+        place = dataset.part_at(url, part) if dataset else None
+        if dataset is None or place is None:
             return NOTHING_FOUND
-        replaced, has_all = await self.files.replaced_by(document, part, dataset)
+        replaced, has_all = await self.files.replaced_by(document, place, dataset)
         if not has_all:
             return replaced + await self._left_to_pages(document, dataset)
         if not part.run:
@@ -258,6 +281,7 @@ class DatasetRegistry:
         async for dataset, n_known in self._taken_from(record.url, graphs):
             if not are_too_few(n_statements, n_known):
                 replaced += await self.files.copies_of(dataset)
+                replaced += await self.files.drop_left(dataset)
                 prefixes = [prefix.url for prefix in dataset.prefixes]
                 replaced += await self.ways.pages.withdrawn(prefixes, record)
         return replaced
@@ -377,6 +401,15 @@ class DatasetRegistry:
         urls = dict.fromkeys(url for way in dataset.ways for url in way.urls)
         await self.files.add((dataset.name, url) for url in urls)
         await self._store.put(dataset.name, DATASET, {"noted": form})
+
+
+def _left_by(before: KnownDataset, now: KnownDataset) -> list[str]:
+    """Return the files, endpoints and covered samples that a dataset has no more."""
+    places, samples = set(now.places), set(now.samples)
+    prefixes = tuple(each.url for each in now.prefixes)
+    left = [url for url in before.places if url not in places]
+    pages = [url for url in before.samples if url not in samples]
+    return left + [url for url in pages if url.startswith(prefixes)]
 
 
 def _is_list(document: Document, *, has_entries: bool) -> bool:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks import SamplePage
+from rdfcrawl.core.tasks import DumpPart, SamplePage
 from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, may_list
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
@@ -78,6 +78,21 @@ class KnownDataset:
         """URLs of all files and endpoints."""
         prefix = AccessMethod.PREFIX
         return tuple(x for way in self.ways if way.way is not prefix for x in way.urls)
+
+    def part_at(self, url: str, part: DumpPart) -> DumpPart | None:
+        """Return a part with the place that its URL has in this description now.
+
+        A file may have been requested by an earlier description. None: it has no such
+        file any more.
+        """
+        places = (
+            (w, n)
+            for w, way in enumerate(self.ways)
+            for n, mirrors in enumerate(way.parts)
+            if url in mirrors
+        )
+        found = sorted(places, key=lambda each: each[0] != part.way)
+        return replace(part, way=found[0][0], part=found[0][1]) if found else None
 
     def ways_at(self, endpoint: str) -> dict[int, DatasetAccess]:
         """Return the access methods by queries to an endpoint, by their indexes."""

@@ -1,13 +1,14 @@
 """The pages of datasets whose data could not be fetched.
 
 They are requested while no access method gives the data. Until one does, they are noted
-here; then they are withdrawn, as the data are in its files or graphs.
+here; then they are withdrawn, as the data are in its files or graphs. So are pages that
+were requested before their site had a dataset.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.records import Document, Kind, Record
@@ -50,6 +51,11 @@ class ReleasedPages:
             secs = 0 if is_dated else document.response.started_ms // 1000
             entry = {url: f"{secs} {document.url}"}
             await self._store.put_up_to(prefix, _PAGES, entry, MAX_DEFERRED)
+
+    async def note_listed(self, prefix: str, documents: Mapping[str, str]) -> None:
+        """Note pages of a sitemap below a prefix that a dataset covers since."""
+        entries = {url: f"0 {document}" for url, document in documents.items()}
+        await self._store.put_up_to(prefix, _PAGES, entries, MAX_DEFERRED)
 
     async def defer_due(self, prefixes: Iterable[str], record: Record) -> None:
         """Have old pages requested once more, when their prefixes are released."""

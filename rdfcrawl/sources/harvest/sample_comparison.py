@@ -51,6 +51,7 @@ class SampleComparison:
         self, sample: SamplePage, quads: bytes, document: Document
     ) -> bytes:
         """Keep the page of a sample; return statements about the differences."""
+        await self._datasets.files.note_sample(sample, document.url)
         await self._put(sample, _PAGE, quads)
         return await self._compare(sample, document)
 

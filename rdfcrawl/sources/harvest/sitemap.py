@@ -205,6 +205,7 @@ class SitemapHarvester(Harvester):
         await self._checks.take(
             reading.datasets, response, hosts, only_confirms=reading.task.is_confirming
         )
+        await self._context.datasets.note_listed(reading.copies)
         if reading.before.read_ms and is_complete(reading.document, reading.log.all()):
             url = response.final_url
             await self._checks.withdraw(reading.datasets, url, response)
@@ -338,6 +339,9 @@ class SitemapHarvester(Harvester):
             known = known._replace(claim=reading.claims[entry.url])
         claim = self._pages.claim_of(listing, entry, known)
         reading.claims[entry.url] = claim
+        fetch = known.fetch
+        if fetch is not None and fetch.has_copy and not claim.lastmod:
+            reading.copies[entry.url] = fetch.read_at or entry.url
         return self._pages.follow_up(listing, entry.url, claim, known)
 
     async def _list_sitemaps(self, reading: SitemapReading) -> None:

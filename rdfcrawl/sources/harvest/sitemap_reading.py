@@ -177,6 +177,7 @@ class SitemapReading:
         before: state of earlier runs.
         known: knowledge of earlier runs about the pages of a batch.
         claims: about the pages of a batch.
+        copies: documents of undated pages that were read before, by URL.
         is_index: the sitemap lists sitemaps.
         n_rereads: number of these that are read once more in this run.
         parts: those of these that are read in this run.
@@ -195,6 +196,7 @@ class SitemapReading:
         self.before = SitemapState()
         self.known: Mapping[str, KnownPage] = {}
         self.claims: dict[str, ListedPageClaim] = {}
+        self.copies: dict[str, str] = {}
         self.parts: list[str] = []
         self.gone: list[str] = []
         self.sitemaps: list[tuple[SitemapEntry, bool]] = []
