@@ -199,14 +199,16 @@ class CkanHarvester(Harvester):
             return task.payload
         portal = self._portal(record)
         source = _key_of(portal)
-        since = ""
-        if success := await self._run_state.before(source, _SUCCESS):
+        since, has_known = "", await self._store.size(source, _KNOWN) > 0
+        success = await self._run_state.before(source, _SUCCESS)
+        # Datasets that come back after all were gone have old dates.
+        if success and has_known:
             last = decode(success, FinishedHarvest)
             since = since_for_next(last.began_ms, last.newest)
         first = first_task(
             portal,
             since=since,
-            has_known=await self._store.size(source, _KNOWN) > 0,
+            has_known=has_known,
             rows=self._context.options.ckan_rows,
         )
         await self._run_state.begin(source, (_STATE, _MET))

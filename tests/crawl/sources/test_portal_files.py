@@ -188,7 +188,10 @@ def test_files_that_fail_keep_their_statements(
 def test_portal_that_fails_loses_no_files(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If actions of a portal fail, then its files stay, and a later run goes on."""
+    """If actions of a portal fail, then its files stay, and a later run goes on.
+
+    If it has nothing for a run, then its datasets come back with their old dates.
+    """
     site = CkanSite(loopback, "127.20.31.5")
     for name in ("a", "b", "gone"):
         site.dataset(name, {"url": site.file(f"/f/{name}", "first")})
@@ -205,6 +208,10 @@ def test_portal_that_fails_loses_no_files(
     site.file("/f/a", "second")
     last = site.texts(site.harvest(commands, folder=folder))
     assert last == {"f/a": "second", "f/b": "first"}
+    packages, site.packages = site.packages, {}
+    assert not site.texts(site.harvest(commands, folder=folder))
+    site.packages = packages
+    assert site.texts(site.harvest(commands, folder=folder)) == last
 
 
 def test_endpoints_of_unchanged_datasets_are_requested_again(
