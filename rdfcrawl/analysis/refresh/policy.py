@@ -27,7 +27,7 @@ DAY_MS: Final = 24 * HOUR_MS
 _GONE = 410  # RFC 9110 15.5.11: "likely to be permanent"
 _NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
 _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
-_NO_PAGE = frozenset({0, _GONE})  # 0: no response
+_NO_PAGE = frozenset({0, _NOT_FOUND, _GONE})  # 0: no response
 _OWED_RUNS = 3  # as for pages of sitemaps
 
 
@@ -222,15 +222,24 @@ class FailureRules(OptionsTable):
     def is_owed(facts: UriFacts) -> bool:
         """Return whether the next run retries a page, however soon that is.
 
-        It has failed in up to three fetches since it was read. If it was never read,
-        then its host has responded, but neither 410 nor 404 twice in a row.
+        It has failed in up to three fetches since it was read; or it was never read,
+        and its host responded, but not that there is no such page.
         """
         failures = trailing_failures(facts)
         if not 0 < len(failures) <= _OWED_RUNS:
             return False
-        if len(failures) < len(facts.fetches):
-            return True
-        return failures[-1].http_status not in _NO_PAGE and len(_missing(failures)) < 2
+        status = failures[-1].http_status
+        return len(failures) < len(facts.fetches) or status not in _NO_PAGE
+
+    @staticmethod
+    def is_missing_once(facts: UriFacts) -> bool:
+        """Return whether a page was never read, and its last response was a first 404.
+
+        Its link may be older than the page.
+        """
+        failures = trailing_failures(facts)
+        is_new = 0 < len(failures) == len(facts.fetches) <= _OWED_RUNS
+        return is_new and len(_missing(failures)) == 1
 
     def retry_ms(self, facts: UriFacts) -> int:
         """Return the time before which a page is not retried; 0 if there is none."""

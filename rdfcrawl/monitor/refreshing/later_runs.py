@@ -229,4 +229,13 @@ class DuePages:
         ):
             return False  # no error, but an image, say
         may_work = delay is None or delay[0] is NotDue.FAILED
-        return may_work and self._failures.is_owed(with_refusals(record, facts))
+        tries = with_refusals(record, facts)
+        return may_work and (
+            self._failures.is_owed(tries)
+            or (self._failures.is_missing_once(tries) and self._is_of_seed(record))
+        )
+
+    def _is_of_seed(self, record: UrlRecord) -> bool:
+        """Return whether a seed led to a page; others are requested more rarely."""
+        parent = record.latest.get("parent") or ""
+        return fingerprint(parent) in self._seeds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -116,9 +117,12 @@ class DatasetFiles:
         return await self._store.size(dataset.name, _LEFT) > 0
 
     async def expired(self, dataset: KnownDataset) -> Discovery:
-        """Withdraw former files if the present ones have failed for some runs."""
-        withdrawn = await self._drop_former(dataset, self._run - _MAX_KEPT)
-        return Discovery(withdrawn=withdrawn) if withdrawn else NOTHING_FOUND
+        """Withdraw former files once others are read, or have failed for some runs."""
+        if not await self.has_left(dataset):
+            return NOTHING_FOUND
+        n_kept = _MAX_KEPT if await self._lacks_copy(dataset) else 0
+        withdrawn = await self._drop_former(dataset, self._run - n_kept)
+        return Discovery(withdrawn=withdrawn)
 
     async def _drop_former(self, dataset: KnownDataset, run: int) -> tuple[str, ...]:
         """Drop the files that a dataset does not have since a run, or longer."""
@@ -200,8 +204,17 @@ class DatasetFiles:
         return False
 
     async def _lacks_copy(self, dataset: KnownDataset) -> bool:
-        """Return whether a dataset has files or graphs, none of which were read."""
-        ways = [way for way in dataset.ways if way.way is not AccessMethod.PREFIX]
+        """Return whether a dataset has files or graphs, some of which were never read.
+
+        Files that may be pages without data do not count.
+        """
+        unknown = set(dataset.unknown)
+        parts = {
+            way: tuple(x for x in way.parts if not unknown.issuperset(x))
+            for way in dataset.ways
+            if way.way is not AccessMethod.PREFIX
+        }
+        ways = [replace(way, parts=some) for way, some in parts.items() if some]
         return bool(ways) and not await self.has_copy(ways)
 
     async def _stored(self, files: Iterable[str]) -> dict[str, LastCopy]:

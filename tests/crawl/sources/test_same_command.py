@@ -108,13 +108,13 @@ def test_due_pages_are_requested_once(commands: Commands, loopback: Loopback) ->
     assert not_due(result.stderr)[0].startswith("3 pages: 3 fetched recently")
 
 
-def test_links_to_no_page_are_requested_once_more(
+def test_links_of_seeds_to_no_page_are_requested_once_more(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a link leads to 404, then the next run asks once more, and no further one.
+    """If a seed links to 404, then the next run asks once more, and no further one.
 
     So it does behind a redirect, and if the page failed in another way before; not if
-    the response is 410.
+    the response is 410, or if the link is on another page.
     """
     site = AgingSite(loopback, "127.96.27.1")
     missing = ["/late", "/never", "/target", "/busy"]
@@ -122,7 +122,9 @@ def test_links_to_no_page_are_requested_once_more(
         site.fails(path, "404 Not Found")
     ended = site.fails("/ended", "410 Gone")
     moved = site.leads("/moved", site.at("/target"))
-    links = [*map(site.at, ("/late", "/never", "/busy")), ended, moved]
+    site.fails("/deep", "404 Not Found")
+    other = site.tagged("/other", links_to(site.at("/deep")))
+    links = [*map(site.at, ("/late", "/never", "/busy")), ended, moved, other]
     front, folder = site.tagged("/", links_to(*links)), commands.folder()
     site.fails("/busy", "503 Busy")
     settings: dict[str, Any] = {"RETRY_TIMES": 0}
