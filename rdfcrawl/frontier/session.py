@@ -353,4 +353,10 @@ class CrawlSession:
 
     def kept_robots(self, options: KeepingOptions) -> KeptRobots:
         """Return the robots.txt rules shared by all workers."""
-        return KeptRobots(self.frontier, self._connection.outage, options)
+        worker = self.worker
+        return KeptRobots(
+            self.frontier,
+            self._connection.outage,
+            options,
+            is_alone=lambda: worker.is_alone,
+        )

@@ -5,7 +5,8 @@
 -- ARGV: most origins, most bytes, ms to wait for a requesting worker, ms after which a
 -- good copy is too old to be used, first and longest ms after a failure; then per entry:
 -- origin, token, and operation:
---   'look' '' ''         what is known? If unknown or old, one worker may request it.
+--   'look' '' ''         what is known? If unknown or old, one worker may request it,
+--                        or any whose token is ''.
 --   'ask' '' ''          the same, but failures are retried now
 --   'good' rules ms      rules were read, and are valid for so long
 --   'bad' status ''      the request failed
@@ -74,6 +75,7 @@ local function look(origin, token, is_hasty)
   local at, due, failures, status, rules = entry_of(origin)
   if due > now and at > 0 then return {1, due - now, status, rules} end
   if due > now and failures > 0 and not is_hasty then return {3, due - now, status, ''} end
+  if token == '' then return {2, 0, status, rules} end
   local by = asked_by(origin)
   if not redis.call('SET', by, token, 'NX', 'PX', hold) and redis.call('GET', by) ~= token then
     return {0, math.max(0, redis.call('PTTL', by)), status, rules}
@@ -82,7 +84,7 @@ local function look(origin, token, is_hasty)
 end
 
 local function finish(origin, token)
-  if redis.call('GET', asked_by(origin)) == token then redis.call('DEL', asked_by(origin)) end
+  if token ~= '' and redis.call('GET', asked_by(origin)) == token then redis.call('DEL', asked_by(origin)) end
 end
 
 local function bad(origin, status)

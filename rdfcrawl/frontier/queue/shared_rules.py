@@ -14,7 +14,7 @@ import json
 import logging
 import secrets
 from asyncio import Future
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -55,11 +55,24 @@ class KeptRobots:
 
     Most calls are for few origins: in many partitions, each would be a script call of
     its own, which costs more than its content.
+
+    Args:
+        frontier: of the crawl.
+        retry: of commands.
+        options: of the rules.
+        is_alone: whether no other worker is known, so that files are requested without
+            a note about it.
     """
 
     def __init__(
-        self, frontier: Frontier, retry: RedisRetry, options: KeepingOptions
+        self,
+        frontier: Frontier,
+        retry: RedisRetry,
+        options: KeepingOptions,
+        *,
+        is_alone: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_alone = is_alone
         self._frontier = frontier
         self._unless_full = retry.persistent_unless_full
         self._options = options
@@ -73,7 +86,8 @@ class KeptRobots:
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
         """See `RulesKeeper.look`."""
-        token = f"{self._name}:{next(self._numbers)}"
+        # Nobody else would request the file meanwhile.
+        token = "" if self._is_alone() else f"{self._name}:{next(self._numbers)}"
         pause, longest = _LOOK_SECS
         until = monotonic() + self._options.asking_secs
         what = "ask" if is_hasty else "look"
@@ -82,7 +96,7 @@ class KeptRobots:
                 return _UNKNOWN
             await asyncio.sleep(pause)
             pause = min(longest, 2 * pause)
-        if found.is_due:
+        if found.is_due and token:
             self._tokens[origin] = token
             if self._holding is None:
                 self._holding = asyncio.create_task(self._hold())

@@ -166,6 +166,23 @@ async def test_worker_that_dies_while_it_asks_holds_nobody_up(
     assert counts == ["robots/fetched"]
 
 
+async def test_worker_alone_notes_no_request(make_frontier: MakeFrontier) -> None:
+    """If a worker is alone, it says what a file has, and not that it asks for it."""
+    frontier, origin = await make_frontier(), "https://a.example"
+    alone = KeptRobots(frontier, RedisRetry(), KeepingOptions(), is_alone=lambda: True)
+    other = KeptRobots(frontier, RedisRetry(), KeepingOptions())
+    assert (await alone.look(origin)).is_due
+    assert not [name async for name in frontier.redis.scan_iter("*:rf:*")]
+    assert (await other.look(origin)).is_due  # it has joined just now
+    assert [name async for name in frontier.redis.scan_iter("*:rf:*")]
+    await alone.keep_rules(origin, b"rules", 60.0)
+    await alone.close()
+    assert (await other.look(origin)).rules == b"rules"
+    await other.end(origin)
+    assert not [name async for name in frontier.redis.scan_iter("*:rf:*")]
+    await other.close()
+
+
 async def test_last_good_copy_holds_while_there_is_no_newer(
     raw_server: RawServers, fetch_options: MakeOptions, make_frontier: MakeFrontier
 ) -> None:
