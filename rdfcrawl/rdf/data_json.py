@@ -110,9 +110,10 @@ def read_data_json(
     text = data[:MAX_BYTES].decode(errors="replace")
     del data
     try:
-        values = [strict_json(text)]
+        values = [strict_json(text, object_pairs_hook=_without_copies)]
     except (ValueError, RecursionError) as error:
-        found = mended_json(text, keeps_open=True)
+        merges = isinstance(error, _KeyTwice)
+        found = mended_json(text, keeps_open=True, merges=merges)
         if not found.values:
             raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
         found.note(log, error, "JSON")
@@ -120,6 +121,17 @@ def read_data_json(
     writer = _CatalogWriter(base, limits, log)
     for value in values:
         yield from writer.catalog(value)
+
+
+class _KeyTwice(ValueError):
+    """An object has two values of one key."""
+
+
+def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _KeyTwice
+    return found
 
 
 @cache

@@ -81,7 +81,8 @@ class StartTag(NamedTuple):
     """A start tag.
 
     `name` joins namespace and local name; `qualified` is as in `trix.XmlContent`, and
-    `attributes` are namespace, local name and value.
+    `attributes` are namespace, local name and value. Of two attributes of one name,
+    `qualified_attributes` has the first.
     """
 
     name: str
@@ -265,7 +266,7 @@ class MarkupScanner:
             before = self._namespaces
             self._namespaces = dict(before)
             for each in declared:
-                self._namespaces[each[6:]] = pairs.pop(each)
+                self._bind(each[6:], pairs.pop(each))
             self._names = {}
         event = self._start_tag(name, pairs)
         if is_empty:
@@ -276,16 +277,30 @@ class MarkupScanner:
         self._is_leaf = True
         return (event,)
 
+    def _bind(self, prefix: str, namespace: str) -> None:
+        if prefix in ("xml", "xmlns") or (prefix and not namespace):
+            if namespace != XML:
+                self._note(Reason.REPAIRED, f"declaration of prefix {prefix}")
+            return
+        self._namespaces[prefix] = namespace
+
     def _start_tag(self, name: str, pairs: dict[str, str]) -> StartTag:
         namespace, local, qualified = self._resolved(name, is_attribute=False)
         attributes: list[tuple[str, str, str]] = []
         all_qualified: dict[str, str] = {}
+        names: set[tuple[str, str]] = set()
         for each, value in pairs.items():
             its_namespace, its_local, its_qualified = self._resolved(
                 each, is_attribute=True
             )
+            if (its_namespace, its_local) in names:
+                self._note(Reason.REPAIRED, f"{each} twice, with two prefixes")
+                if its_namespace == XML:
+                    continue
+            else:
+                all_qualified[its_qualified] = value
+            names.add((its_namespace, its_local))
             attributes.append((its_namespace, its_local, value))
-            all_qualified[its_qualified] = value
         has_namespace = bool(namespace)
         return StartTag(
             namespace + local, qualified, has_namespace, attributes, all_qualified

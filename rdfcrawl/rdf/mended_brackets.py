@@ -35,6 +35,7 @@ class OpenStatement(TermMender):
 
     Attributes:
         skipped: a reason for each piece of text that is left out.
+        is_in_graph: the statement is in an open graph.
         is_cut: the text ended within the statement.
         n_cut: the last ones of `bad`, which are due to this end.
     """
@@ -42,6 +43,7 @@ class OpenStatement(TermMender):
     is_cut: bool = field(default=False, init=False)
     n_cut: int = field(default=0, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
+    is_in_graph: bool = False
     _out: list[bytes] = field(default_factory=list, init=False)
     _end_of_term: int = field(default=-1, init=False)
     _is_done: bool = field(default=False, init=False)
@@ -72,7 +74,8 @@ class OpenStatement(TermMender):
             self._out[-1] = BAD + b" "
 
     def _ends_literal(self) -> bool:
-        return self._out[-1][:1] in b"\"'+-.0123456789"
+        last = self._out[-1]
+        return last[:1] in b"\"'+-.0123456789" or last in (b"true ", b"false ")
 
     def _follows_term(self) -> bool:
         """Return whether the mark just read is next to a term."""
@@ -157,6 +160,24 @@ class OpenStatement(TermMender):
             self._out.append(b" .\n")
         self._is_done = True
 
+    def _take_dot(self) -> None:
+        after = self.text[(at := self._next()) : at + 4]
+        opened = self._stack[-1]
+        if opened.closer and after.startswith(opened.closer):
+            self._repaired("a dot in brackets")
+        elif self._is_at_begin or (
+            opened.state == AFTER and after.startswith((b";", b","))
+        ):
+            self._repaired("a superfluous dot")
+        else:
+            self._end()
+
+    def _end_before(self, begin: int) -> None:
+        """End the statement before a token that begins the next one."""
+        self._repaired("a missing dot")
+        self.at = begin
+        self._end()
+
     def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
         """End the statement, and skip to the next line that looks like one."""
         self.skipped.append(why)
@@ -167,3 +188,6 @@ class OpenStatement(TermMender):
             self.at = found.start()
         else:
             self.at = self.text.rfind(b"\n", begin + 1) + 1 or len(self.text)
+        left_out = self.text[begin : self.at].rstrip()
+        if self.is_in_graph and left_out.endswith(b"}"):  # the end of the graph
+            self.at = begin + len(left_out) - 1

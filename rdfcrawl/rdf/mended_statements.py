@@ -31,6 +31,7 @@ from rdfcrawl.rdf.mended_brackets import (
 from rdfcrawl.rdf.mended_terms import BAD, BAD_TERM, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
+    BAD_IRI,
     BEGIN,
     BROKEN_STRING,
     CLEAR_STATEMENT,
@@ -95,7 +96,6 @@ class StatementMender(OpenStatement):
         is_outside: a directive or quad, which belongs to no open graph.
     """
 
-    is_in_graph: bool = False
     is_outside: bool = field(default=False, init=False)
     undeclared: str | None = field(default=None, init=False)
     declared: tuple[str, str] | None = field(default=None, init=False)
@@ -157,7 +157,7 @@ class StatementMender(OpenStatement):
             return
         if self._begins_statement(opened, begin):
             return
-        if opened.state == AFTER and not self._makes_room(begin, role):
+        if opened.state == AFTER and not self._makes_room(begin, role, text):
             return
         if role not in _ROLES[opened.state] and text != BAD:
             is_object = self.text[(at := self._next()) : at + 1] in b";,."
@@ -182,14 +182,13 @@ class StatementMender(OpenStatement):
         self._end()
         return True
 
-    def _makes_room(self, begin: int, role: str) -> bool:
+    def _makes_room(self, begin: int, role: str, text: bytes = b"") -> bool:
         """Return whether a term may follow an object, after a mended delimiter."""
         opened = self._stack[-1]
         is_outside = len(self._stack) == 1
-        if is_outside and self._has_break and THREE_TERMS.match(self.text, begin):
-            self._repaired("a missing dot")
-            self.at = begin
-            self._end()
+        next_one = THREE_TERMS if self.is_n3 else BEGIN
+        if is_outside and self._has_break and next_one.match(self.text, begin):
+            self._end_before(begin)
             return False
         if opened.closer in (b">>", b")>>"):
             self.skipped.append("text in a triple term")
@@ -206,6 +205,9 @@ class StatementMender(OpenStatement):
             self._out[:0] = self._iri_or_label(graph[1]), b" { "
             self._out.append(b"}\n")
             self.is_outside = self._is_done = True
+            return False
+        if text != BAD and self._out[-1] == text + b" ":
+            self._repaired(f"a term twice: {shown(text)}")
             return False
         self._bad("no delimiter before it", self.text[begin : self.at])
         # An IRI before a literal is a predicate.
@@ -245,19 +247,17 @@ class StatementMender(OpenStatement):
             return
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
         if curly := CURLY_STRING.match(self.text, begin):
-            self.at = curly.end()
-            self._repaired(f"quotation marks: {shown(curly[0])}")
-            self._take_term(*self._literal(b'"%b"' % curly["text"]), begin)
+            self._take_curly(curly, begin)
             return
         lower = word.lower()
         if lower in KEYWORDS and self._is_directive(begin):
             return
-        if is_outside and state == SUBJECT:
-            if lower == b"graph":
-                return
-            if b":" not in word and not NUMBER.fullmatch(word):
-                self._cut(begin, f"no statement: {shown(word)}")
-                return
+        if is_outside and lower == b"graph" and self._is_keyword_of_graph(begin):
+            return
+        is_no_term = b":" not in word and not NUMBER.fullmatch(word)
+        if is_outside and state == SUBJECT and is_no_term:
+            self._cut(begin, f"no statement: {shown(word)}")
+            return
         if state == VERB and self._is_verb(word, begin):
             return
         if state == SUBJECT and (fragment := FRAGMENT.match(self.text, self.at)):
@@ -268,6 +268,19 @@ class StatementMender(OpenStatement):
             self._repaired(f"{word.decode()} as a Boolean")
             word = new
         self._take_term(*self._name(word), begin)
+
+    def _take_curly(self, found: re.Match[bytes], begin: int) -> None:
+        self.at = found.end()
+        self._repaired(f"quotation marks: {shown(found[0])}")
+        self._take_term(*self._literal(b'"%b"' % found["text"]), begin)
+
+    def _is_keyword_of_graph(self, begin: int) -> bool:
+        """Read `GRAPH` at the beginning, or end the statement before it."""
+        state = self._stack[0].state
+        if state == AFTER and BEGIN.match(self.text, begin):
+            self._end_before(begin)
+            return True
+        return state == SUBJECT
 
     def _is_verb(self, word: bytes, begin: int) -> bool:
         """Read `a` or `=`, or skip text in place of a predicate."""
@@ -299,9 +312,7 @@ class StatementMender(OpenStatement):
         if not self._is_at_begin:
             if not (found or version) and self.text[begin : begin + 1] != b"@":
                 return False
-            self._repaired("a missing dot")
-            self.at = begin
-            self._end()
+            self._end_before(begin)
             return True
         if version:
             self._repaired("the dot of a directive")
@@ -377,18 +388,6 @@ class StatementMender(OpenStatement):
         elif not (opened.state == VERB and opened.n_verbs and mark == b";"):
             self._repaired(f"a superfluous {mark.decode()}")
 
-    def _take_dot(self) -> None:
-        after = self.text[(at := self._next()) : at + 4]
-        opened = self._stack[-1]
-        if opened.closer and after.startswith(opened.closer):
-            self._repaired("a dot in brackets")
-        elif self._is_at_begin or (
-            opened.state == AFTER and after.startswith((b";", b","))
-        ):
-            self._repaired("a superfluous dot")
-        else:
-            self._end()
-
     def _take_open(self, bracket: bytes, begin: int) -> None:
         opened, is_outside = self._stack[-1], len(self._stack) == 1
         if bracket == b"{":
@@ -459,7 +458,10 @@ class StatementMender(OpenStatement):
         """Read text that is no token: an open string or IRI, or a character."""
         begin, text = self.at, self.text
         first = text[begin : begin + 1]
-        if self._is_at_begin:
+        if bad := BAD_IRI.match(text, begin):
+            self.at = bad.end()
+            self._take_term(*self._bad("not an IRI", bad[0]), begin)
+        elif self._is_at_begin:
             self._cut(begin, f"no statement: {shown(text[begin : begin + 80])}")
         elif text[begin : begin + 3] in (b'"""', b"'''"):
             self._cut(begin, "an open string", is_open=True)

@@ -57,10 +57,11 @@ _TERM: Final = (
     rb"(?:<[^<>\"\s]*+>|_:[^\s<>\"]++|[\w-]*+:[^\s\"<>()\[\]{};,]*+|\[\s*+\])"
 )
 _VERB: Final = rb"(?:a|<[^<>\"\s]*+>|[\w-]*+:[^\s\"<>()\[\]{};,]++)"
-_STATEMENT: Final = (
-    _TERM + rb"\s++" + _VERB + rb"\s*+(?:(?<=>)|(?<=\s))"
+_OBJECT_BEGIN: Final = (
+    rb"\s*+(?:(?<=>)|(?<=\s))"
     rb"(?:[<\"'\[(]|_:|[\w-]*+:[^\s;,.]|[+-]?\.?\d|(?:true|false)\b)"
 )
+_STATEMENT: Final = _TERM + rb"\s++" + _VERB + _OBJECT_BEGIN
 THREE_TERMS = re.compile(_STATEMENT)
 # A statement whose second term cannot be an object
 CLEAR_STATEMENT = re.compile(
@@ -74,8 +75,8 @@ BEGIN = re.compile(
     + _STATEMENT
 )
 TWO_TERMS = re.compile(
-    _VERB + rb"\s++(?:<[^<>\"\s]*+>|" + STRINGS + rb"|[^\s;,.\"'<>{}]++)[^\s;,.]*+"
-    rb"\s*+[;,.\]]",
+    _VERB + rb"\s++(?:<[^<>\"\s]*+>|" + STRINGS + rb"|[^\s;,.\"'<>{}]++)[^\s;,.}]*+"
+    rb"\s*+[;,.\]}]",
     re.DOTALL,
 )
 GRAPH_NAME = re.compile(rb"(<[^<>\"\s]++>|_:[\w-]++)\s*+\.(?=\s|\Z)")
@@ -88,11 +89,16 @@ START = re.compile(
     + rb")",
     re.MULTILINE,
 )
+# A predicate behind a relative IRI such as `<b>`, which is also a tag of HTML
+_PREDICATE: Final = (
+    rb"(?:a(?=\s++(?:[\w-]*+:|<[^<>\s/:#]*+[/:#]))|<(?!/)[^<>\"\s/:#]*+[/:#][^<>\"\s]*+>"
+    rb"|[\w-]*+:[^\s\"<>()\[\]{};,]++)"
+)
 MARKUP = re.compile(
     rb"</|<!|<\?|<(?i:br|b|p|div|html|body|head|pre|font|table|span|h\d|hr|i)"
-    rb"(?:\s[^<>]*+)?/?>(?!\s++[<\w:]++[^\n]*+[.;,]\s*+$)",
-    re.MULTILINE,
+    rb"(?:\s[^<>]*+)?/?>(?!\s++" + _PREDICATE + _OBJECT_BEGIN + rb")"
 )
+BAD_IRI = re.compile(rb"<(?![<(/!?])[^<>\s\"]*+<[^>\s\"]*+>")
 LINE = re.compile(rb"[^\r\n]*+")
 BROKEN_STRING = re.compile(
     rb"(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.){1,%d}?)(?P=quote)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Never
 
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -58,10 +58,18 @@ def check_depth(text: str) -> None:
         raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
 
 
-def strict_json(text: str) -> Any:
-    """Return the value of JSON (`ValueError`; `SourceFault` if nested too deeply)."""
+def strict_json(
+    text: str,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """Return the value of JSON (`ValueError`; `SourceFault` if nested too deeply).
+
+    `object_pairs_hook` is that of `json.loads`.
+    """
     check_depth(text)
-    return json.loads(text, parse_constant=refuse_constant)
+    return json.loads(
+        text, parse_constant=refuse_constant, object_pairs_hook=object_pairs_hook
+    )
 
 
 def check_json_depth(document: bytes) -> None:

@@ -167,6 +167,7 @@ class OaiReader:
         self._metadata = _Metadata()
         self._rdf: RdfXmlReader | None = None
         self._depth = self._n_records = 0
+        self._n_inside = 0  # open elements in a value
         self._format = ""  # prefix of a format whose namespace follows
         self._code = ""  # of an error
 
@@ -192,6 +193,9 @@ class OaiReader:
         self.response.is_complete = self.response.is_found and not self._markup.is_cut
 
     def _start(self, tag: StartTag) -> None:
+        if self._n_inside or (self._is_in_value and not tag.name.startswith(RDF)):
+            self._n_inside += 1
+            return
         self._texts.clear()
         if "metadata" in self._path:
             self._start_metadata(tag)
@@ -213,6 +217,12 @@ class OaiReader:
             self._record.is_deleted = attributes.get("status", "") == "deleted"
         elif local == "metadata" and self._record is not None:
             self._record.has_metadata = True
+
+    @property
+    def _is_in_value(self) -> bool:
+        is_element = len(self._path) > 1 and self._path[-2] != "metadata"
+        namespace = f"{self._path[-1].rpartition('/')[0]}/" if is_element else ""
+        return namespace in _DUBLIN_CORE and "metadata" in self._path
 
     def _start_metadata(self, tag: StartTag) -> None:
         name = tag.name
@@ -251,6 +261,11 @@ class OaiReader:
 
     def _end(self) -> OaiRecord | None:
         """Close an element; return the record that it completes."""
+        if self._n_inside:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._log.note(Reason.REPAIRED, f"{self._name()}: markup in a value")
+            return None
         name = self._path.pop() if self._path else ""
         text = "".join(self._texts).strip()
         self._texts.clear()
@@ -308,7 +323,11 @@ class OaiReader:
             self._log.note(Reason.SYNTAX, f"{place}a record without identifier")
             return None
         metadata = self._metadata
-        if metadata.values:
+        if record.is_deleted and (metadata.values or record.lines):
+            detail = f"{record.identifier}: metadata of a deleted record"
+            self._log.note(Reason.SYNTAX, detail)
+            record.lines.clear()
+        elif metadata.values:
             record.lines += self._statements(record, metadata)
         if metadata.n_others and metadata.values:
             detail = f"{record.identifier}: elements that are no Dublin Core"

@@ -45,6 +45,8 @@ _ITS: Final = "http://www.w3.org/2005/11/its"
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 _TYPE: Final = f"<{RDF}type>"
 _XML_LITERAL: Final = f"{RDF}XMLLiteral"
+_NO_TRIPLE: Final = UnusableTerm("rdf:parseType Triple without rdf:version")
+_NO_LITERAL: Final = UnusableTerm("no literal, or a long one")
 _RELATIVE = re.compile(r"[\w./#?-]+\Z")
 
 
@@ -84,6 +86,9 @@ class RdfXmlReader:
             if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut
+        for inner in self._open:
+            self._emit_first(inner)
+        yield from self._ready
 
     def feed(self, event: str | StartTag | bool, markup: MarkupScanner) -> list[str]:
         """Read the next event, and return the statements that are complete."""
@@ -148,7 +153,7 @@ class RdfXmlReader:
                 if not namespace:
                     self._mend(f"{local} without a namespace")
                 if local in SYNTAX:
-                    known[local] = value
+                    known.setdefault(local, value)
                 else:
                     known["removed"] = local
                     self._skip(f"rdf:{local} is not read")
@@ -233,8 +238,7 @@ class RdfXmlReader:
             inner.annotation = self._label(known["annotationNodeID"])
         if "datatype" in known:
             inner.datatype = self._reference(known["datatype"], base)
-        if "about" in known:
-            self._skip_attributes(inner, ("about",))
+        self._skip_attributes(inner, known.keys() & {"about"})
         if "parseType" in known:
             besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
             self._skip_attributes(inner, besides, others)
@@ -281,14 +285,12 @@ class RdfXmlReader:
             inner.kind = "triple"
             self._held.append([])
             if not self._has_version:
-                inner.predicate = UnusableTerm(
-                    "rdf:parseType Triple without rdf:version"
-                )
+                inner.predicate = _NO_TRIPLE
         else:  # section 7.2.20: any other value is read as Literal
             inner.kind, inner.content = "literal", XmlContent()
 
     def _end(self, *, is_closed: bool) -> None:
-        """End the innermost element; one without its end tag makes no statement."""
+        """End the innermost element, which may lack its end tag."""
         inner = self._open.pop()
         if inner.kind in ("doc", "rdf", "nested", "node"):
             return
@@ -300,22 +302,17 @@ class RdfXmlReader:
                 self._give_up_literal()
         elif not is_closed:
             self._note(Reason.SYNTAX, f"the end of {inner.name} is missing")
+            self._emit_first(inner)
         elif inner.kind == "triple":
             term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
             if len(triples) != 1:
-                term = UnusableTerm(
-                    f"a triple term of {counted(len(triples), 'triple')}"
-                )
+                n_triples = counted(len(triples), "triple")
+                term = UnusableTerm(f"a triple term of {n_triples}")
             self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)
         elif inner.kind == "literal":
-            content = inner.content
-            text = (
-                content.markup()
-                if content
-                else UnusableTerm("no literal, or a long one")
-            )
+            text = inner.content.markup() if inner.content else _NO_LITERAL
             self._emit_property(inner, self._typed(text, f"<{_XML_LITERAL}>"))
         else:
             self._emit_objects(inner)
@@ -363,6 +360,12 @@ class RdfXmlReader:
             self._mend("several nodes in one property")
         for obj in inner.objects:
             self._emit_property(inner, obj)
+
+    def _emit_first(self, inner: RdfXmlElement) -> None:
+        """Emit an open property; the nodes after its first one may be properties."""
+        is_clear = not "".join(inner.text).strip("> \t\r\n")
+        if inner.kind == "property" and inner.objects and is_clear:
+            self._emit_property(inner, inner.objects[0])
 
     def _emit_list(self, inner: RdfXmlElement) -> None:
         nodes = [self._blank() for _ in inner.objects]
@@ -421,11 +424,8 @@ class RdfXmlReader:
         return terms.literal(text, language=language)
 
     def _typed(self, text: str, datatype: str) -> str:
-        return (
-            reason_against(text)
-            or reason_against(datatype)
-            or f"{terms.literal(text)}^^{datatype}"
-        )
+        bad = reason_against(text) or reason_against(datatype)
+        return bad or f"{terms.literal(text)}^^{datatype}"
 
     def _blank(self) -> str:
         self._n_blank += 1

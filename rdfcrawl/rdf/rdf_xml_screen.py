@@ -24,6 +24,7 @@ from rdfcrawl.rdf.rdf_xml_literals import (
     LiteralScreen,
     MendingNeeded,
 )
+from rdfcrawl.rdf.rdf_xml_names import NameScreen
 from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
 from rdfcrawl.rdf.xml_screen import (
     ASIDE,
@@ -45,6 +46,8 @@ _NOT_OF_ROOT = re.compile(
     rb"\s(?!xmlns|xml:|xsi:|its:version|its:dir|[\w.-]+:version)[\w.:-]+\s*=\s*[\"']"
 )
 _ABSOLUTE_BASE = re.compile(rb"xml:base=\"https?:[^\"&\s]*+\"")
+# The parser leaves them in the IRIs of references
+_DOTS_IN_BASE = re.compile(rb"xml:base\s*+=\s*+[\"'][^\"'<>]*/\.\.?/")
 _RELATIVE_BASE = re.compile(
     rb"(\sxml:base\s*=\s*)(?:\"(?![\w.+-]+:)([^\"&\s]*)\"|'(?![\w.+-]+:)([^'\"&\s]*)')"
 )
@@ -101,6 +104,7 @@ class RdfXmlScreen(XmlScreen):
         super().__init__(log, on_mark)
         self._base = base
         self._literals = LiteralScreen() if follows else None
+        self._names = NameScreen()
         self._is_rdf = False  # the root is rdf:RDF
         self._n_before = 0  # bytes up to the end of its tag
         self._its: list[bytes] = []  # names of attributes that need a version
@@ -118,6 +122,9 @@ class RdfXmlScreen(XmlScreen):
             begin, self.depth = self._n_before, int(self._is_rdf)
             if _has_defaults(block[:begin]):
                 raise MendingNeeded
+        self._names.check(block, begin, self._values)
+        if b"xml:base" in block and _DOTS_IN_BASE.search(block):
+            raise MendingNeeded
         is_alone = is_last and not self._is_begun and self._is_rdf
         text = block[begin:] if begin else block
         outline = outline_of(text)

@@ -144,7 +144,10 @@ _RDF_JSON_START = re.compile(
     rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
 )
 _RDF_JSON_VALUE = re.compile(rb'[{,]\s*+"type"\s*+:\s*+"(?:uri|literal|bnode)"')
-_LATE_ROOT = re.compile(rb"(?>[^<!?]++|<(?!!|\?)(?![\w.-]*+:?RDF\s))*+<[\w.-]*+:?RDF\s")
+_LATE_ROOT = re.compile(
+    rb"(?:\s*+<\?xml\b[^<>]*+>)?+(?:\s*+<!(?i:doctype)\b[^<>\[]*+>)?+"
+    rb"(?>[^<!?]++|<(?!!|\?)(?![\w.-]*+:?RDF\s))*+<[\w.-]*+:?RDF\s"
+)
 _JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
 # A line with an array of six strings, the first two not empty
 _HEXTUPLE = re.compile(

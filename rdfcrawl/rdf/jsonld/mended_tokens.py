@@ -28,11 +28,11 @@ MARKUP = re.compile(
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
     r"""u?"(?:[^"\\]|\\.)*+(?:"\s*+[:=\uff1a"{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
-    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
+    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|`[^`\\]*+`\s*+[:=]|[\w$@-]++\s*+:|\.{{3}}|\u2026|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
 _ITEM = re.compile(
-    r"""u?["']|[`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|None\b|True\b|False\b|\Z"""
+    r"""u?["']|[`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|None\b|True\b|False\b|\.{3}|\u2026|\Z"""
 )
 BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
 COMMAS: Final = ",;\uff0c"
@@ -181,7 +181,7 @@ class TokenReader:
         if char in "{[" and (is_last or is_like_key) and _OPENING.match(text, at):
             return True
         return (
-            text.startswith(("//", "/*", "<!--", "-->"), at)
+            text.startswith(("//", "/*", "<!--", "-->", "=======", ">>>>>>>"), at)
             or bool(MARKUP.match(text, at))
             or (is_like_key and bool(NEXT_MEMBER.match(text, begin - 1)))
             or bool(_CONCATENATION.match(text, end + 1))

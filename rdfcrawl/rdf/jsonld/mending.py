@@ -33,14 +33,15 @@ from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_consta
 
 _IGNORED = re.compile(
     rf"(?P<space>[{SPACES}]++|&nbsp;|&#160;)|(?P<tags>{MARKUP.pattern})"
-    r"|(?P<placeholders>\{%[^{}\"%]*+%\})"
+    r"|(?P<placeholders>\{%[^{}\"%]*+%\}|\.{3}|\u2026)"
+    r"|(?P<conflicts>(?<=\n)(?:<{7}|={7}|>{7})[^\n]*+)"  # of version control
     r"|(?P<prefixes>\bu(?=[\"']))"  # of strings in Python
     r"|(?P<CDATA>(?://\s*+)?(?:<!\[CDATA\[|\]\]>))"
     r"|(?P<HTML>(?://\s*+)?(?:<!--|-->))"
     r"|(?P<comments>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|(?://|(?<!\S)#)[^\n\r\u2028]*+)",
     re.IGNORECASE,
 )
-_COLON = re.compile(r"[:\uff1a]|=>?")
+_COLON = re.compile(r"(?:[:\uff1a]\s*+)++|=>?")
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}")
 _DOUBLED = re.compile(r'\s*+[\[{][\s\[{]*+""[\w@$:.-]++""\s*+:')  # as in CSV
 _ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
@@ -152,7 +153,9 @@ class _Reader(TokenReader):
                 is_after_comma = False
             else:
                 is_after_comma = text[self._at] in COMMAS
-                if not is_after_comma:
+                if is_after_comma and found.values:
+                    self._repaired("trailing commas")
+                elif not is_after_comma:
                     where = "after" if found.values else "before"
                     if not found.repairs[f"text {where} JSON"]:
                         self._repaired(f"text {where} JSON")
@@ -374,7 +377,7 @@ class _Reader(TokenReader):
             self._repaired("missing colons")
         else:
             self._at = colon.end()
-            if colon[0] != ":":
+            if colon[0].rstrip() != ":":
                 self._repaired("other separators")
         if is_after_value:
             self._repaired("missing commas")
