@@ -6,19 +6,19 @@ Few literals differ in their tags, so tags that were seen before are not read ag
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
-from itertools import chain
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
 
 from rdfcrawl.core.namespaces import XML
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
 
-# Text that is canonical, and tags without references
-_PLAIN = re.compile(
-    rb"(?>[^<>&\x00-\x08\x0b\x0c\x0e-\x1f\xef]++|&(?:amp|lt|gt);"
-    rb"|<[^<>&!?\x00-\x1f\xef]++>)*+"
-)
-_TAG = re.compile(rb"<[^<>]++>")
+PLAIN_TEXT: Final = rb"[^<>&\x00-\x08\x0b\x0c\x0e-\x1f\xef]++"
+"""Pattern of text that is canonical."""
+PLAIN_TAG: Final = rb"[^<>&!?\x00-\x1f\xef]++"
+"""Pattern of a tag without references, and without its brackets."""
+_PLAIN = re.compile(rb"(?>%b|&(?:amp|lt|gt);|<%b>)*+" % (PLAIN_TEXT, PLAIN_TAG))
+_TAG = re.compile(rb"(<[^<>]++>)")
 _PARTS = re.compile(
     rb"<(?P<end>/?)(?P<name>[A-Za-z][\w.-]*+(?::[A-Za-z][\w.-]*+)?+)"
     rb"(?P<attributes>(?: ++[A-Za-z][\w.-]*+(?::[A-Za-z][\w.-]*+)?+"
@@ -30,10 +30,9 @@ _ATTRIBUTE = re.compile(r" ([\w.:-]++)=(?:\"([^\"]*+)\"|'([^']*+)')")
 _VALUE = re.compile(rb"( (?!xmlns)[A-Za-z][\w.:-]*+=\")([^\"]*+)(?=\")")
 _PLACE: Final = b"\x01"  # no content has one
 _PLACES = re.compile(rb"\x01([0-9]+)\x02")
-_BETWEEN: Final = "\n"  # likewise
+_BETWEEN: Final = "\n"  # no tag has one
+_BETWEEN_BYTES: Final = _BETWEEN.encode()
 _MAX_KEPT_BYTES: Final = 4096
-Template = tuple[bytes | int, ...]
-"""A tag in parts: text, and numbers of values in its source."""
 Namespaces = tuple[tuple[str, str], ...]
 """Prefixes and namespaces in scope."""
 
@@ -41,50 +40,76 @@ Namespaces = tuple[tuple[str, str], ...]
 def canonical_content(content: bytes, namespaces: Namespaces) -> bytes | None:
     """Return the canonical form of the content of a literal; None if not known.
 
+    It is escaped, as the text of an element.
+
     Source: Exclusive XML Canonicalization 1.0, with comments.
     """
-    if not _PLAIN.fullmatch(content):
-        return None
-    tags = _TAG.findall(content)
-    if not tags:
+    return plain_content(content, namespaces) if _PLAIN.fullmatch(content) else None
+
+
+def plain_content(content: bytes, namespaces: Namespaces) -> bytes | None:
+    """Return the same for content of plain text and tags."""
+    if b"&" in content:
+        content = content.replace(b"&", b"&amp;")
+    if b"<" not in content:
         return content
-    values: list[bytes] = []
-    joined = b"".join(tags)
-    if b'="' in joined:
-        joined = _VALUE.sub(partial(_put_aside, values), joined)
-    is_kept = len(joined) <= _MAX_KEPT_BYTES
-    read = _canonical_tags if is_kept else _canonical_tags.__wrapped__
-    if not (new := read(joined, namespaces)):
-        return content if new is not None else None
-    filled = [
-        b"".join([values[each] if isinstance(each, int) else each for each in template])
-        for template in new
-    ]
-    texts = _TAG.split(content)
-    return b"".join(chain.from_iterable(zip(texts, (*filled, b""), strict=True)))
+    pieces = _TAG.split(content)  # each second one is a tag
+    tags = b"".join(pieces[1::2])
+    if b'="' not in tags:
+        new = _canonical_tags(tags, namespaces)
+        if new is None:
+            return None
+        pieces[1::2] = new.parts
+        return b"".join(pieces)
+    parts = _VALUE.split(tags)  # each third one is a value
+    values = parts[2::3]
+    parts[2::3] = [_PLACE] * len(values)
+    key = b"".join(parts)
+    read = (
+        _canonical_tags if len(key) <= _MAX_KEPT_BYTES else _canonical_tags.__wrapped__
+    )
+    if (new := read(key, namespaces)) is None:
+        return None
+    if new.order is not None:
+        values = [values[n] for n in new.order]
+    pieces[1::2] = (new.form % tuple(values)).split(_BETWEEN_BYTES)
+    return b"".join(pieces)
 
 
-def _put_aside(values: list[bytes], found: re.Match[bytes]) -> bytes:
-    values.append(found[2])
-    return found[1] + _PLACE
+class _Tags(NamedTuple):
+    """Escaped tags in canonical form.
+
+    Attributes:
+        form: joined, with `%b` for each value.
+        order: numbers of the values in their source; None if they are in order.
+        parts: of a form without values.
+    """
+
+    form: bytes
+    order: list[int] | None
+    parts: list[bytes]
 
 
 @lru_cache(maxsize=1024)
-def _canonical_tags(tags: bytes, namespaces: Namespaces) -> tuple[Template, ...] | None:
-    """Return tags in canonical form; none if they are so, None if it is not known."""
+def _canonical_tags(tags: bytes, namespaces: Namespaces) -> _Tags | None:
+    """Return escaped tags in canonical form; None if it is not known."""
     before, *after = tags.split(_PLACE)
     tags = before + b"".join(b"\x01%d\x02%b" % pair for pair in enumerate(after))
-    all_tags = _TAG.findall(tags)
     content = XmlContent()
     opened: list[tuple[bytes, dict[str, str]]] = [(b"", dict(namespaces))]
-    for tag in all_tags:
+    for tag in _TAG.findall(tags):
         if not _write(tag, content, opened):
             return None
         content.text(_BETWEEN)
     if len(opened) > 1:
         return None
-    new = [part.encode() for part in content.markup().split(_BETWEEN)[:-1]]
-    return () if new == all_tags else tuple(map(_template, new))
+    text = escape(content.markup().removesuffix(_BETWEEN)).encode()
+    order = [int(each) for each in _PLACES.findall(text)]
+    return _Tags(
+        form=_PLACES.sub(b"%b", text.replace(b"%", b"%%")),
+        order=None if order == [*range(len(order))] else order,
+        parts=text.split(_BETWEEN_BYTES),
+    )
 
 
 def _write(
@@ -109,12 +134,6 @@ def _write(
         opened.pop()
         content.end()
     return True
-
-
-def _template(tag: bytes) -> Template:
-    parts: list[bytes | int] = [*_PLACES.split(tag)]
-    parts[1::2] = [int(each) for each in parts[1::2]]
-    return tuple(parts)
 
 
 def _start(

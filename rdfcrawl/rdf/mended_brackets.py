@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rdfcrawl.rdf.mended_terms import BAD, TermMender
-from rdfcrawl.rdf.mended_tokens import MAX_OPEN_CHARS, PLAIN_SPACE, START, TOKEN
+from rdfcrawl.rdf.mended_tokens import (
+    BEGIN,
+    MAX_OPEN_CHARS,
+    PLAIN_SPACE,
+    START,
+    THREE_TERMS,
+    TOKEN,
+)
 
 SUBJECT, VERB, OBJECT, AFTER, ITEM = range(5)
 _LITERAL_OR_END = re.compile(rb"[\"')]|[+-]?\.?\d")
@@ -171,6 +178,11 @@ class OpenStatement(TermMender):
             self._repaired("a superfluous dot")
         else:
             self._end()
+
+    def _begins_next(self, begin: int) -> bool:
+        """Return whether a token begins the next statement, or a graph."""
+        at_begin = THREE_TERMS.match if self.is_n3 else BEGIN.match
+        return at_begin(self.text, begin) is not None
 
     def _end_before(self, begin: int) -> None:
         """End the statement before a token that begins the next one."""

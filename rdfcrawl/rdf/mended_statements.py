@@ -50,7 +50,6 @@ from rdfcrawl.rdf.mended_tokens import (
     PREFIX_NAME,
     SCHEME,
     START,
-    THREE_TERMS,
     TOKEN,
     TWO_TERMS,
     UP_TO_DELIMITER,
@@ -186,8 +185,7 @@ class StatementMender(OpenStatement):
         """Return whether a term may follow an object, after a mended delimiter."""
         opened = self._stack[-1]
         is_outside = len(self._stack) == 1
-        next_one = THREE_TERMS if self.is_n3 else BEGIN
-        if is_outside and self._has_break and next_one.match(self.text, begin):
+        if is_outside and self._has_break and self._begins_next(begin):
             self._end_before(begin)
             return False
         if opened.closer in (b">>", b")>>"):

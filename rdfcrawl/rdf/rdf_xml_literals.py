@@ -12,7 +12,13 @@ from typing import Final
 from xml.parsers import expat
 
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.canonical_tags import Namespaces, canonical_content
+from rdfcrawl.rdf.canonical_tags import (
+    PLAIN_TAG,
+    PLAIN_TEXT,
+    Namespaces,
+    canonical_content,
+    plain_content,
+)
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
 
 START = re.compile(
@@ -26,6 +32,15 @@ _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
 _ROOT_NAMESPACE: Final = f' xmlns:rdf="{RDF}"'.encode()
 _DECLARED = re.compile(
     rb"\sxmlns(?::([\w.-]++))?+\s*+=\s*+(?:\"([^\"&<\s]++)\"|'([^'&<\s]++)')"
+)
+# No other literal is inside, so each byte is looked at once.
+_PLAIN_LITERAL = re.compile(
+    rb"<([A-Za-z][\w.:-]*+) rdf:%b>"
+    rb"((?>%b|&(?:amp|lt|gt);|<(?!/\1>|[\w.:-]++ rdf:parseType)%b>)*+)(?=</\1>)"
+    % (LITERAL, PLAIN_TEXT, PLAIN_TAG)
+)
+_PLAIN_TEXT = re.compile(
+    rb"<([A-Za-z][\w.:-]*+) rdf:%b>(?:%b)?+</\1>" % (LITERAL, PLAIN_TEXT)
 )
 _MAX_PLAIN_BYTES: Final = 64 * 1024
 _MAX_UNSEEN_BYTES: Final = 4 * 2**20
@@ -52,10 +67,8 @@ class LiteralScreen:
         # Text without plain literals, which the parser sees before another one.
         self._unseen: list[bytes] = []
         self._n_unseen = 0
-        # Tags of plain literals: as those of typed literals, and their end tags
-        self._alike: dict[bytes, tuple[bytes, bytes]] = {}
-        self._n_run = 0  # bytes of the last run of plain literals
         self._has_root = False
+        self._n_root = 0  # bytes before the end of the tag of the root, if they follow
         # Of the root, if no other element has declared any.
         self._namespaces: Namespaces | None = None
 
@@ -76,6 +89,9 @@ class LiteralScreen:
 
     def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
         at = 0
+        if self._content is None and (plain := self._plain_part(text)):
+            yield plain[0]
+            at = plain[1]
         while True:
             if self._content is None:
                 tag = _literal_tag(text, at)
@@ -87,13 +103,9 @@ class LiteralScreen:
                     return
                 if plain := self._plain_content(text, tag):
                     self._unseen.append(tag[0])
-                    typed = tag[0].replace(LITERAL, _DATATYPE, 1)
-                    self._alike[tag[0]] = typed, b"</%s>" % tag["name"]
-                    yield typed
-                    yield _escaped(plain[0])
+                    yield tag[0].replace(LITERAL, _DATATYPE, 1)
+                    yield plain[0]
                     at = plain[1]
-                    yield from self._plain_run(text, at)
-                    at += self._n_run
                     continue
                 self._see()
                 yield self._open(tag)
@@ -121,41 +133,55 @@ class LiteralScreen:
         parser.buffer_text = True
         return parser
 
-    def _plain_run(self, text: bytes, begin: int) -> Iterator[bytes]:
-        """Yield text with plain literals like those before, up to another one."""
-        at, self._n_run = begin, 0
-        while self._n_unseen < _MAX_UNSEEN_BYTES:
-            end = text.find(LITERAL, at) + len(LITERAL) + 1
-            start = text.rfind(b"<", at, end)
-            tag, before = text[start:end], text[at:start]
-            known = self._alike.get(tag)
-            if known is None or start < 0 or b"xmlns" in before or b"<!" in before:
-                return
-            stop = text.find(known[1], end, end + _MAX_PLAIN_BYTES)
-            content = self._canonical(text[end:stop])
-            if stop < 0 or content is None:
-                return
-            self._unseen += before, tag
-            self._n_unseen += end - at
-            yield b"".join((before, known[0], _escaped(content)))
-            at = stop
-            self._n_run = at - begin
+    def _plain_part(self, text: bytes) -> tuple[bytes, int] | None:
+        """Return the text before the last literal, if all in it are plain, and its end.
+
+        Otherwise literals are read one by one.
+        """
+        end = text.rfind(b"<", 0, max(text.rfind(LITERAL), 0))
+        self._look_at_root(text)
+        namespaces = self._namespaces
+        if end < 0 or namespaces is None or text.find(b"<!", 0, end) >= 0:
+            return None
+        part = text[:end]
+        n_literals = part.count(LITERAL)
+        n_declared = _n_declared(part, self._n_root)
+        first = part.find(b"<", part.find(LITERAL))
+        if (
+            not n_declared
+            and part.startswith(b"</", first)
+            and len(_PLAIN_TEXT.findall(part)) == n_literals
+        ):
+            new = part.replace(LITERAL, _DATATYPE)
+        else:
+            writer = _PlainWriter(namespaces)
+            new = _PLAIN_LITERAL.sub(writer.write, part)
+            if n_declared != writer.n_declared or n_literals != writer.n_written:
+                return None
+        self._n_root = 0
+        self._note_unseen(new)
+        return new, end
+
+    def _look_at_root(self, text: bytes) -> None:
+        if not self._has_root:
+            self._has_root = True
+            if root := ROOT.search(text, 0, HEAD_BYTES):
+                self._namespaces, self._n_root = _namespaces_of(root[0]), root.end()
 
     def _pass(self, text: bytes) -> None:
         """Note text outside of literals."""
-        self._unseen.append(text)
-        if not self._has_root:
-            self._has_root = True
-            root = ROOT.search(text, 0, HEAD_BYTES)
-            tag = root[0] if root else b""
-            self._namespaces = _namespaces_of(tag)
-            text = text.replace(tag, b"", 1)
-        if b"xmlns" in text:
+        self._look_at_root(text)
+        if _n_declared(text, self._n_root):
             self._namespaces = None
+        self._n_root = 0
         if b"<!" in text:  # comments may have tags of literals
             is_closed = text.rfind(b"<!--") < text.rfind(b"-->")
             if not is_closed or text.count(b"<!") != text.count(b"<!--"):
                 self._namespaces = None
+        self._note_unseen(text)
+
+    def _note_unseen(self, text: bytes) -> None:
+        self._unseen.append(text)
         self._n_unseen += len(text)
         if self._n_unseen > _MAX_UNSEEN_BYTES:
             self._see()
@@ -173,17 +199,17 @@ class LiteralScreen:
         if (
             self._namespaces is None
             or b" rdf:" + LITERAL not in start
-            or b"xmlns" in start
+            or _n_declared(start)
             or start.endswith(b"/>")
         ):
             return None
         end = text.find(b"</%s>" % name, tag.end(), tag.end() + _MAX_PLAIN_BYTES)
-        content = self._canonical(text[tag.end() : end]) if end >= 0 else None
+        content = (
+            canonical_content(text[tag.end() : end], self._namespaces)
+            if end >= 0
+            else None
+        )
         return None if content is None else (content, end)
-
-    def _canonical(self, content: bytes) -> bytes | None:
-        known = self._namespaces
-        return None if known is None else canonical_content(content, known)
 
     def _open(self, tag: re.Match[bytes]) -> bytes:
         """Parse a start tag, and return the one of a typed literal in its place."""
@@ -222,18 +248,40 @@ class LiteralScreen:
         parser.ProcessingInstructionHandler = None
 
 
-def _escaped(text: bytes) -> bytes:
-    return (
-        text.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
-        if b"<" in text or b"&" in text
-        else text
-    )
+class _PlainWriter:
+    """Writer of plain literals as text.
+
+    Attributes:
+        n_written: literals.
+        n_declared: namespaces that they declare.
+    """
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+        self.n_written = self.n_declared = 0
+
+    def write(self, found: re.Match[bytes]) -> bytes:
+        """Return the element of a literal, without its end tag, as a typed one."""
+        name, content = found.groups()
+        new = plain_content(content, self._namespaces)
+        if new is None:
+            return found[0]
+        if b"xmlns" in content:
+            self.n_declared += _n_declared(content)
+        self.n_written += 1
+        return b"<%b rdf:%b>%b" % (name, _DATATYPE, new)
+
+
+def _n_declared(text: bytes, begin: int = 0) -> int:
+    """Return how many namespaces a text may declare; that of FOAF is at `xmlns.com`."""
+    n = text.count(b"xmlns", begin)
+    return n and n - text.count(b"xmlns.", begin)
 
 
 def _namespaces_of(tag: bytes) -> Namespaces | None:
     """Return the namespaces that a root declares; None if not all are known."""
     found = _DECLARED.findall(tag)
-    is_known = len(found) == tag.count(b"xmlns") and _ROOT_NAMESPACE in tag
+    is_known = len(found) == _n_declared(tag) and _ROOT_NAMESPACE in tag
     return (
         tuple((name.decode(), (one or two).decode()) for name, one, two in found)
         if is_known

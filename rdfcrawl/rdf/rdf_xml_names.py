@@ -13,7 +13,7 @@ from rdfcrawl.rdf.xml_screen import without_comments
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_DECLARED = re.compile(rb"xmlns:([^\s=\"'<>/]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
+_DECLARED = re.compile(rb"xmlns:([^\s:=\"'<>/]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
 _TAGS = re.compile(rb"<(?![!?/])((?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
 _ATTRIBUTE = re.compile(rb"\s([^\s:=\"'<>/]++):([^\s:=\"'<>/]++)\s*+=")
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")

@@ -123,14 +123,12 @@ class RdfXmlScreen(XmlScreen):
             if _has_defaults(block[:begin]):
                 raise MendingNeeded
         self._names.check(block, begin, self._values)
-        if b"xml:base" in block and _DOTS_IN_BASE.search(block):
-            raise MendingNeeded
         is_alone = is_last and not self._is_begun and self._is_rdf
         text = block[begin:] if begin else block
         outline = outline_of(text)
         parsed = block
         names = self._its if _DIR_MARK in outline else ()
-        if any(name in text for name in names) or b'="_:' in text:
+        if any(name in text for name in names) or _has_rare_values(text, outline):
             raise MendingNeeded
         if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
             parsed = self._with_parse_types(block)
@@ -184,6 +182,8 @@ class RdfXmlScreen(XmlScreen):
             begin, end = found.span()
             tag = found[0]
         self._is_rdf, self._n_before = True, end
+        if b"/." in tag and _DOTS_IN_BASE.search(tag):
+            raise MendingNeeded
         n_others = tag.count(b"=") - tag.count(b"xmlns:") - tag.count(b"xmlns=")
         if n_others:
             n_others -= len(_ABSOLUTE_BASE.findall(tag))
@@ -324,6 +324,13 @@ def _tag_around(text: bytes, at: int) -> bytes:
     begin = text.rfind(b"<", max(0, at - HEAD_BYTES), at)
     found = START.match(text, begin) if begin >= 0 else None
     return found[0] if found and found.end() > at else b""
+
+
+def _has_rare_values(text: bytes, outline: bytes) -> bool:
+    """Return whether a blank node is in place of an IRI, or a base has dots."""
+    if b'=":' in outline and b'="_:' in text:
+        return True
+    return b":b=" in outline and _DOTS_IN_BASE.search(text) is not None
 
 
 def _may_have_break(outline: bytes) -> bool:

@@ -70,3 +70,27 @@ def test_tags_that_are_not_well_formed(content: str) -> None:
     """If tags are not well-formed, then this is a fault."""
     _, faults = values(["<p/>", content])
     assert faults
+
+
+def test_literals_of_a_root_that_declares_foaf() -> None:
+    """If the namespace of FOAF, at `xmlns.com`, is declared, the result is the same."""
+    names = f'{NAMES} xmlns:foaf="http://xmlns.com/foaf/0.1/"'
+    contents = ['<p a="http://xmlns.com/foaf/0.1/Person"/>', "t", *CONTENTS]
+    found, faults = values(contents, names)
+    assert found == [canonical(content) for content in contents]
+    assert not faults
+
+
+def test_literals_of_text_alone() -> None:
+    """If all literals are text without references, then they stay as they are."""
+    contents = ["t", "", "100 %", "\n  ü"]
+    found, faults = values(contents)
+    assert found == [canonical(content) for content in contents]
+    assert not faults
+
+
+def test_values_in_another_order_than_in_the_source() -> None:
+    """If attributes are sorted, then each keeps its value, also one with `%`."""
+    contents = [f'<p b="%d{n}" a="{n}"/><q c="{n} %"/>' for n in range(3)]
+    found, _ = values(contents)
+    assert found == [canonical(content) for content in contents]

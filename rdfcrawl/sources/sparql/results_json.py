@@ -138,6 +138,12 @@ def _to_row(binding: Any, log: FaultLog) -> Row | None:
         log.note(Reason.BAD_TERM, "a row that is not an object")
         return None
     for name, field in binding.items():
+        if field is None:
+            log.note(Reason.REPAIRED, f"?{name} is null: unbound")
+            continue
+        if isinstance(field, dict) and isinstance(field.get("value"), int):
+            log.note(Reason.REPAIRED, f"?{name} is {field['value']} without quotes")
+            field["value"] = json.dumps(field["value"])
         cell = _to_cell(field)
         if cell is None:
             log.note(Reason.BAD_TERM, f"?{name} is {str(field)[:80]}")

@@ -30,8 +30,8 @@ _NUMBERS = (
     (re.compile(r"(?:true|false)\Z").match, "boolean"),
 )
 _LITERAL = re.compile(
-    r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
-    r"""(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?\Z""",
+    r"""(?P<quotes>\"{3}|'{3}|["'])(?P<text>(?:(?!(?P=quotes))[^\\]|\\.)*+)(?P=quotes)"""
+    r"""(?:@(?P<language>[A-Za-z0-9_-]+)|\^\^<(?P<datatype>[^<>]*)>)?\Z""",
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
@@ -152,6 +152,8 @@ def _guess(name: str, text: str, log: FaultLog) -> ResultTerm:
         return ResultTerm("blank", text[2:])
     if text.startswith("nodeID://"):  # Virtuoso
         return ResultTerm("blank", text)
+    if text.startswith("<") and text.endswith(">") and _IRI.match(text[1:-1]):
+        text = text[1:-1]
     if name in ("s", "p", "g"):
         return ResultTerm("iri", text)
     log.note(Reason.REPAIRED, "guessed kinds of values")
@@ -179,9 +181,9 @@ def _parse_term(field: str) -> ResultTerm | None:
         return _parse_triple(field)
     found = _LITERAL.match(field)
     if found:
-        double, single, language, datatype = found.groups()
-        text = _unescape(double if double is not None else single)
-        return ResultTerm("literal", text, datatype or "", language or "")
+        text = _unescape(found["text"])
+        language = found["language"] or ""
+        return ResultTerm("literal", text, found["datatype"] or "", language)
     for is_form, name in _NUMBERS:
         if is_form(field):
             return ResultTerm("literal", field, XSD + name)

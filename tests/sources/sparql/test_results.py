@@ -143,6 +143,46 @@ def test_tsv_shorthands_have_datatypes() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ('"x"@en_US', ResultTerm("literal", "x", "", "en_US")),
+        ('"""say "hi", \\""""', ResultTerm("literal", 'say "hi", "')),
+        ("'''it's'''@en", ResultTerm("literal", "it's", "", "en")),
+        ('""', ResultTerm("literal", "")),
+        ('"x', None),
+        ('"x"y"', None),
+    ],
+)
+def test_literals_of_tsv(written: str, found: ResultTerm | None) -> None:
+    """If a literal has long quotes or an unusual language tag, then it is kept."""
+    rows, faults, _ = _read(f"?s\n{written}\n".encode(), TSV)
+    assert rows == ([{"s": found}] if found else [])
+    assert faults == ([] if found else [Reason.BAD_TERM])
+
+
+def test_tsv_without_question_marks_but_with_brackets() -> None:
+    """If IRIs have brackets in a table without question marks, then they are IRIs."""
+    rows, _, _ = _read(b"s\to\n<http://e/a>\t<http://e/b>\n", TSV)
+    assert rows == [
+        {"s": ResultTerm("iri", "http://e/a"), "o": ResultTerm("iri", "http://e/b")}
+    ]
+
+
+def test_json_with_null_and_numbers() -> None:
+    """If a binding is null or a number without quotes, then its row is kept."""
+    body = (
+        b'{"head":{"vars":["s","o"]},"results":{"bindings":[{"s":null,"o":'
+        b'{"type":"literal","value":5}},{"o":{"type":"literal","value":true}}]}}'
+    )
+    rows, faults, _ = _read(body, JSON)
+    assert rows == [
+        {"o": ResultTerm("literal", "5")},
+        {"o": ResultTerm("literal", "true")},
+    ]
+    assert set(faults) == {Reason.REPAIRED}
+
+
 def test_json_of_virtuoso_and_of_the_old_note() -> None:
     """If JSON has typed-literal, raw control characters and more, it is read."""
     body = (
