@@ -15,7 +15,7 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from tests.support.command_forks import scrapy, shared_forks
-from tests.support.url_events import NORMAL, UrlFetched, write_events
+from tests.support.url_events import NORMAL, LinksFound, UrlFetched, write_events
 
 if TYPE_CHECKING:
     import subprocess
@@ -102,11 +102,13 @@ def test_refresh_reports_its_steps(tmp_path: Path) -> None:
 def test_budgets_that_leave_due_pages_say_so(tmp_path: Path) -> None:
     """If a host has more due pages than its budget, a line and the report say so.
 
-    They have the length of a round, and the budget that fresh copies need.
+    They have the length of a round, and the budget that fresh copies need. Hosts that
+    are only linked do not count.
     """
     root = tmp_path / "c"
     urls = [f"http://a.example/{n}" for n in range(20)]
-    write_events(root, [UrlFetched(url, FETCHED_MS) for url in urls])
+    elsewhere = LinksFound(urls[0], FETCHED_MS, ("http://b.example/",))
+    write_events(root, [*(UrlFetched(url, FETCHED_MS) for url in urls), elsewhere])
     told = refresh(tmp_path, "-sREFRESH_HOST_BUDGET=2").stdout.splitlines()
     assert told[0].endswith(": 20 of 20 pages on 1 host are due, 2 chosen, 2 queued")
     line = "a.example: 2 of 20 pages an epoch, so a round takes 10 days, and at best"

@@ -141,8 +141,9 @@ class PlannedEpoch:
     Attributes:
         head: of the plan.
         n_chosen: pages to fetch again.
-        n_hosts: examined hosts; 0 if the plan was made before.
-        n_pages: pages of these hosts that may be fetched again; likewise.
+        n_hosts: hosts with pages that may be fetched again; 0 if the plan was made
+            before.
+        n_pages: these pages; likewise.
         n_due: of these, pages that are due, whatever the budgets; likewise.
         outlooks: effects of the budgets; empty if they suffice.
         aim: effect on a wanted freshness; None if none is wanted.

@@ -174,8 +174,8 @@ class RefreshPlanner:
         now_ms: Unix time.
 
     Attributes:
-        n_hosts: examined hosts.
-        n_pages: pages of these hosts that may be fetched again.
+        n_hosts: hosts with pages that may be fetched again.
+        n_pages: these pages.
         n_due: of these, pages that are due by the policy, whatever the budgets.
     """
 
@@ -207,10 +207,10 @@ class RefreshPlanner:
         options = self._options
         shares = self._shares() if options.budget or options.freshness else None
         for domain, host in self._database.hosts():
-            self.n_hosts += 1
             pages = self._pages_of(domain, host)
             chosen = wanted = pages.choose(self._options.host_budget)
             self.n_pages += pages.n_found
+            self.n_hosts += bool(pages.n_found)
             if shares is not None and wanted:
                 share = shares.next_share(pages.worths(wanted))
                 if share.n_fetches < len(wanted):
