@@ -244,7 +244,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
             total[name] = total.get(name, 0) + value
     counts = await frontier.counts()
     workers = len(await frontier.live_workers())
-    n_down, down = await frontier.waited_for(_MOST_DOWN)
+    n_down, down = await frontier.owed.refusing(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     examples = {}
     if total.get(OWN_FAULT_DOCUMENTS):

@@ -313,7 +313,7 @@ class TestVisits:
         assert await frontier.ack(visits) == 0
         left = await frontier.owed.look(10.0)
         assert (left.n_others, left.n_down) == (0, 30)
-        assert (await frontier.waited_for(5))[0] == 30
+        assert (await frontier.owed.refusing(5))[0] == 30
         assert await frontier.retry(["failed"]) == 30
         states = await check_frontier(frontier)
         assert sum(sizes(states)) == 60

@@ -2,12 +2,11 @@
 -- waits for them.
 -- ARGV: ms from now on for which the crawl would wait.
 -- Returns {hosts and leases of others, hosts that refuse, those of them that are due
--- within that time or leased, ms until the next of these is due}.
-local now = now_ms()
-local until_ms = now + tonumber(ARGV[1])
+-- within that time or leased}.
+local until_ms = now_ms() + tonumber(ARGV[1])
 local down = T .. ':down'
 
-local n_down_ready, n_due, next_due = redis.call('ZCARD', down), 0, -1
+local n_down_ready, n_due = redis.call('ZCARD', down), 0
 local n_down = n_down_ready
 local n_others = redis.call('ZCARD', T .. ':ready')
 n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
@@ -24,13 +23,11 @@ for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   end
 end
 n_others = n_others - n_down_ready
-if n_others > 0 then return {n_others, n_down, n_due, next_due} end
+if n_others > 0 then return {n_others, n_down, n_due} end
 
 for _, key in ipairs(redis.call('ZRANGE', down, 0, -1)) do
   local crowd = crowd_of(key, redis.call('HGET', host_of(key), 'g'))
   local due = redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', key)
-  due = due and tonumber(due)
-  if due and due <= until_ms then n_due = n_due + 1 end
-  if due and (next_due < 0 or due - now < next_due) then next_due = math.max(0, due - now) end
+  if due and tonumber(due) <= until_ms then n_due = n_due + 1 end
 end
-return {n_others, n_down, n_due, next_due}
+return {n_others, n_down, n_due}

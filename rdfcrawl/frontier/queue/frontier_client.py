@@ -474,16 +474,6 @@ class Frontier:
                 left -= n
         return n_queued
 
-    async def waited_for(self, most: int) -> tuple[int, list[str]]:
-        """Return the number of refusing hosts with work, and some of these."""
-        pipe = self.redis.pipeline(transaction=False)
-        for prefix in self._prefixes:
-            pipe.zcard(f"{prefix}:down")
-            pipe.zrange(f"{prefix}:down", 0, most - 1)
-        found = await pipe.execute()
-        names = [name.decode(errors="replace") for some in found[1::2] for name in some]
-        return sum(found[::2]), names[:most]
-
     async def _of_each(
         self,
         name: Literal["extend", "renew"],

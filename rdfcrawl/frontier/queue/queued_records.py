@@ -319,14 +319,11 @@ class DownHosts:
         n_others: other hosts with work or a lease.
         n_down: hosts that refuse, or have only deferred URIs.
         n_due: number of these due soon enough to wait for.
-        next_secs: seconds until the next of these is due; None without any, or with
-            others.
     """
 
     n_others: int
     n_down: int
     n_due: int
-    next_secs: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,12 +382,18 @@ class OwedHosts:
     async def look(self, wait_secs: float) -> DownHosts:
         """Return the remaining work; hosts due within `wait_secs` count as due."""
         arguments = [millisecs(max(0.0, wait_secs))]
-        rows = cast(
-            "list[tuple[int, int, int, int]]", await self._run("down", arguments)
-        )
-        others, down, due, next_due = zip(*rows, strict=True)
-        waits = [ms / 1000 for ms in next_due if ms >= 0]
-        return DownHosts(sum(others), sum(down), sum(due), min(waits, default=None))
+        rows = cast("list[tuple[int, int, int]]", await self._run("down", arguments))
+        return DownHosts(*map(sum, zip(*rows, strict=True)))
+
+    async def refusing(self, most: int) -> tuple[int, Sequence[str]]:
+        """Return the number of refusing hosts with work, and some of these."""
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in self.prefixes:
+            pipe.zcard(f"{prefix}:down")
+            pipe.zrange(f"{prefix}:down", 0, most - 1)
+        found = await pipe.execute()
+        names = [name.decode(errors="replace") for some in found[1::2] for name in some]
+        return sum(found[::2]), names[:most]
 
     async def list(self, most: int) -> OwedUris:
         """Return the owed URIs of the crawl, with some of their hosts."""
