@@ -128,7 +128,7 @@ class SyncTask:
     change: ResourceChange | None = None  # of the resource
     as_of_us: int | None = None  # time of that state; Unix time in microseconds
     modified_us: int | None = None  # its last modification
-    hashes: str = ""  # of the resource, as `Fixity.text`
+    hashes: str = ""  # of the resource, as `ExpectedBytes.text`
     length: int | None = None  # of the resource in bytes
     media_type: str = ""  # of the resource; of a patch, that of the patch
     encoding: str = ""  # content coding to which hashes and length refer

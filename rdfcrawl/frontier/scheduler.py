@@ -2,7 +2,7 @@
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
 with a batch of its URIs. Requests of such a spider for http and https go to the
-frontier (`pending_requests`). Requests for other schemes are kept in memory by Scrapy's
+frontier (`PendingRequests`). Requests for other schemes are kept in memory by Scrapy's
 own scheduler. All requests of other spiders are kept by the scheduler of scrapy-redis,
 if the settings name a Redis (`shared_requests`), and else in memory.
 """

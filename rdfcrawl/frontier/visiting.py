@@ -48,7 +48,7 @@ class SpiderServices:
         release: frees the bodies of documents that were not processed.
         is_pausing: whether requests pause because of a local failure.
         keeps_from_writing: whether stores would refuse data now.
-        pause_if_local_failure: see `OwnTrouble.pause_if_local_failure`.
+        pause_if_local_failure: see `LocalFailures.pause_if_local_failure`.
         active_transfers: tasks whose transfers make progress.
     """
 

@@ -1,6 +1,6 @@
 """The tallies of the index: faults, latest documents, history.
 
-`TALLIES` lists these and all others.
+`all_tallies` has these and all others.
 """
 
 from __future__ import annotations

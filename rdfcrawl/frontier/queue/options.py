@@ -239,7 +239,7 @@ class WorkerOptions(OptionsTable):
     def visit_weight(self) -> int:
         """Requests in Scrapy's downloader at a time for one visit.
 
-        With `VISITS_THROUGH_DOWNLOADER`, there is one in addition to that of the visit.
+        With `FETCH_WITH_SCRAPY`, there is one in addition to that of the visit.
         """
         return 2 if self.with_scrapy else 1
 

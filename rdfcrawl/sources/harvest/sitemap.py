@@ -2,7 +2,7 @@
 
 The entries of a large sitemap are queued in batches while the sitemap is read. If it
 describes datasets, which may cover pages, they are queued at the end. Later runs fetch
-only changes: see `sitemap_parts` for sitemaps, `listed_pages` for pages.
+only changes: see `sitemap_reading` for sitemaps, `listed_pages` for pages.
 """
 
 from __future__ import annotations

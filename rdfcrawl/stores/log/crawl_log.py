@@ -123,7 +123,7 @@ class CrawlLog:
     def segments(self) -> list[Path]:
         """Return the current segments of documents.
 
-        `segment_lock.reading` keeps them in place.
+        `stores.reading.reading` keeps them in place.
         """
         return list(self._paths(has_provenance=False).values())
 

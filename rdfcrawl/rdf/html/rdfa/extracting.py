@@ -132,7 +132,7 @@ def walk_marked(tree: LexborHTMLParser, processor: RdfaProcessor) -> None:
 
     Most elements of a page state nothing. Selectors find the others in C; only these
     and their ancestors are visited, once each. The result equals that of
-    `walking.walk`; elements stay open until `close`.
+    `page.walk`; elements stay open until `close`.
     """
     walk = _MarkedWalk(processor)
     for node in tree.css(_STATING):
