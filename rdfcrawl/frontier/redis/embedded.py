@@ -41,6 +41,7 @@ LOG, WORKERS_LOCK = "redis.log", "workers.lock"  # as in `supervisor`
 SERVER_LOCK = "server.lock"
 PROGRAM = "server.program"  # path of the last started program
 POLL_SECS = 0.005
+_LOADING_SECS = 0.2  # longest pause while a server loads much
 LOG_EVERY_SECS = 5.0
 MAX_STOP_SECS = 60.0  # twice the guardian's own limit
 # Only options that Redis 6.2, 7, 8 and Valkey understand alike; the rest have their
@@ -211,14 +212,14 @@ class EmbeddedServer:
         """
         deadline = time.monotonic() + wait_secs
         has_started = False
-        log = _Repeated()
+        log, pause_secs = _Repeated(), POLL_SECS
         while True:
             path = socket_path(self.directory)
             reply = ping(path)
             if reply.startswith(b"-LOADING"):
                 deadline = time.monotonic() + wait_secs
                 log.info("Embedded Redis in %s is loading its data", self.directory)
-                time.sleep(POLL_SECS * 4)
+                pause_secs = min(_LOADING_SECS, 1.2 * pause_secs)
             elif reply:
                 self.url = f"unix://{quote(str(path))}"
                 return
@@ -228,7 +229,7 @@ class EmbeddedServer:
                 has_started, deadline = True, time.monotonic() + wait_secs
             elif time.monotonic() > deadline:
                 raise ConfigError(_explain("does not respond", self.directory))
-            time.sleep(POLL_SECS)
+            time.sleep(pause_secs)
 
     def _last_failure(self) -> str:
         """Return the last message of the server; empty if one runs."""
