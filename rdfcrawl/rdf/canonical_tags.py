@@ -55,21 +55,19 @@ def plain_content(content: bytes, namespaces: Namespaces) -> bytes | None:
         return content
     pieces = _TAG.split(content)  # each second one is a tag
     tags = b"".join(pieces[1::2])
-    if b'="' not in tags:
-        new = _canonical_tags(tags, namespaces)
-        if new is None:
-            return None
+    values: list[bytes] = []
+    if b'="' in tags:
+        parts = _VALUE.split(tags)  # each third one is a value
+        if values := parts[2::3]:
+            parts[2::3] = [_PLACE] * len(values)
+            tags = b"".join(parts)
+    is_kept = len(tags) <= _MAX_KEPT_BYTES
+    read = _canonical_tags if is_kept else _canonical_tags.__wrapped__
+    if (new := read(tags, namespaces)) is None:
+        return None
+    if not values:
         pieces[1::2] = new.parts
         return b"".join(pieces)
-    parts = _VALUE.split(tags)  # each third one is a value
-    values = parts[2::3]
-    parts[2::3] = [_PLACE] * len(values)
-    key = b"".join(parts)
-    read = (
-        _canonical_tags if len(key) <= _MAX_KEPT_BYTES else _canonical_tags.__wrapped__
-    )
-    if (new := read(key, namespaces)) is None:
-        return None
     if new.order is not None:
         values = [values[n] for n in new.order]
     pieces[1::2] = (new.form % tuple(values)).split(_BETWEEN_BYTES)

@@ -141,22 +141,24 @@ class LiteralScreen:
         end = text.rfind(b"<", 0, max(text.rfind(LITERAL), 0))
         self._look_at_root(text)
         namespaces = self._namespaces
-        if end < 0 or namespaces is None or text.find(b"<!", 0, end) >= 0:
+        part = text[: max(end, 0)]
+        if not part or namespaces is None or (b"!" in part and b"<!" in part):
             return None
-        part = text[:end]
         n_literals = part.count(LITERAL)
-        n_declared = _n_declared(part, self._n_root)
         first = part.find(b"<", part.find(LITERAL))
         if (
-            not n_declared
-            and part.startswith(b"</", first)
+            part.startswith(b"</", first)
             and len(_PLAIN_TEXT.findall(part)) == n_literals
+            and not _n_declared(part, self._n_root)
         ):
             new = part.replace(LITERAL, _DATATYPE)
         else:
             writer = _PlainWriter(namespaces)
             new = _PLAIN_LITERAL.sub(writer.write, part)
-            if n_declared != writer.n_declared or n_literals != writer.n_written:
+            n_names = part.count(b"xmlns", self._n_root) - writer.n_names
+            if n_names:  # outside of literals
+                n_names -= part.count(b"xmlns.", self._n_root) - writer.n_dots
+            if n_names or n_literals != writer.n_written:
                 return None
         self._n_root = 0
         self._note_unseen(new)
@@ -253,12 +255,13 @@ class _PlainWriter:
 
     Attributes:
         n_written: literals.
-        n_declared: namespaces that they declare.
+        n_names: times that they have `xmlns`.
+        n_dots: times that a dot follows it.
     """
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
-        self.n_written = self.n_declared = 0
+        self.n_written = self.n_names = self.n_dots = 0
 
     def write(self, found: re.Match[bytes]) -> bytes:
         """Return the element of a literal, without its end tag, as a typed one."""
@@ -267,7 +270,8 @@ class _PlainWriter:
         if new is None:
             return found[0]
         if b"xmlns" in content:
-            self.n_declared += _n_declared(content)
+            self.n_names += content.count(b"xmlns")
+            self.n_dots += content.count(b"xmlns.")
         self.n_written += 1
         return b"<%b rdf:%b>%b" % (name, _DATATYPE, new)
 
