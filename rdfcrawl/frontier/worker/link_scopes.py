@@ -277,11 +277,13 @@ class WholeDatasets:
             covered.replace(found[True])
             self._ingests.forget_recent()
 
-    async def covering(self, url: str) -> tuple[str, str]:
-        """Return the prefix of a URL, and the dataset that covers it; empty if none."""
-        prefix = self._ingests.own.covered.prefix_of(url)
-        name = await self._store.get(_CRAWL, _TABLE, prefix) if prefix else ""
-        return (prefix, name) if name else ("", "")
+    def prefix_of(self, url: str) -> str:
+        """Return the prefix of a covered URL; empty if it is not covered."""
+        return self._ingests.own.covered.prefix_of(url)
+
+    async def covered_by(self, prefix: str) -> str:
+        """Return the dataset that covers URLs with a prefix; empty if none does."""
+        return await self._store.get(_CRAWL, _TABLE, prefix) or ""
 
     async def released_prefix_of(self, url: str) -> str:
         """Return the prefix of a URL whose dataset could not be fetched; or ""."""

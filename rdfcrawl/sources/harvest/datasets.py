@@ -174,16 +174,15 @@ class DatasetRegistry:
             documents: the document of each page, by URL.
         """
         whole, below = self._session.datasets, defaultdict[str, dict[str, str]](dict)
-        samples: dict[str, frozenset[str]] = {}
         for url, document in documents.items() if whole.has_prefixes else ():
-            prefix, name = await whole.covering(url)
-            if name and name not in samples:
-                known = await self.known(name)
-                samples[name] = frozenset(known.samples if known else ())
-            if name and url not in samples[name]:
+            if prefix := whole.prefix_of(url):
                 below[prefix][url] = document
-        for prefix, some in below.items():
-            await self.ways.pages.note_listed(prefix, some)
+        for prefix, pages in below.items():
+            dataset = await self.known(await whole.covered_by(prefix))
+            for uri in dataset.samples if dataset else ():
+                pages.pop(uri, None)
+            if dataset and pages:
+                await self.ways.pages.note_listed(prefix, pages)
 
     async def of_unchanged(self, source: str, record: Record) -> Discovery:
         """Return the records of the datasets of an unchanged sitemap."""
