@@ -251,6 +251,8 @@ class Visit:
         has_failed = self.failures or self.suspected or self.refused
         has_results = self.returned or self.failed or self.outlinks or self.known
         is_held = self.is_of_crowd or self.is_scheduled or self.open_until
+        # The fetches of a later run are known to its sources after the next flush.
+        is_held = is_held or any(each.change for each in self.records)
         return self.is_answering and not (
             has_failed
             or self.host_refused
