@@ -317,24 +317,28 @@ def is_empty_span(error: SyntaxError) -> bool:
     return None not in begin and begin == (error.end_lineno, error.end_offset)
 
 
-def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
+def check(
+    block: bytes, log: FaultLog, *, mends: bool = False, has_graphs: bool = True
+) -> bytes:
     """Return the valid lines of a block as canonical N-Quads.
 
     Dropped lines are logged as `BAD_TERM`; IRIs are mended if `mends` (`REPAIRED`).
+    Lines that name a graph are valid if `has_graphs`.
 
     Raises:
         SourceFault: the parser failed on something other than a line.
     """
+    kind = formats.N_QUADS if has_graphs else formats.N_TRIPLES
     return b"".join(
-        run.lines if run.is_canonical else _parse(run.lines, log, mends=mends)
-        for run in iter_runs(block, has_graphs=True)
+        run.lines if run.is_canonical else _parse(run.lines, log, kind, mends=mends)
+        for run in iter_runs(block, has_graphs=has_graphs)
     )
 
 
-def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
+def _parse(block: bytes, log: FaultLog, kind: Format, *, mends: bool) -> bytes:
     out = io.BytesIO()
-    for _, line, error in iter_refused(block, formats.N_QUADS, out):
-        repaired = mended(line, log) if mends else b""
+    for _, line, error in iter_refused(block, kind, out):
+        repaired = mended(line, log, kind) if mends else b""
         if repaired:
             out.write(repaired)
         else:

@@ -86,7 +86,7 @@ class KeptRobots:
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
         """See `RulesKeeper.look`."""
-        # Nobody else would request the file meanwhile.
+        # No other worker would request the file meanwhile.
         token = "" if self._is_alone() else f"{self._name}:{next(self._numbers)}"
         pause, longest = _LOOK_SECS
         until = monotonic() + self._options.asking_secs

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from pyoxigraph import QuadParser, RdfFormat, parse
+from pyoxigraph import Quad, QuadParser, RdfFormat, parse
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import (
@@ -56,6 +56,7 @@ _IRI: Final = rb"<(?!@)[^<>\"\\\n]*+>"
 _NODE: Final = rb"(?:%s|_:[^ \n]++)" % _IRI
 _VALUE: Final = rb'(?:%s|"(?:[^"\\\n]|\\.)*+"(?:@[^"<>\n]*?|\^\^%s)?)' % (_NODE, _IRI)
 _lines = re.compile(rb"(?:%s %s %s(?: %s)? \.\n)*+" % (_NODE, _IRI, _VALUE, _NODE))
+_triples = re.compile(rb"(?:%s %s %s \.\n)*+" % (_NODE, _IRI, _VALUE))
 _without_language = re.compile(rb'(?<!\\)"@(?= (?:(?:<[^<>"\s]*+>|_:\S++) )?\.\n)').subn
 # The standard leaves out a relative property; contexts map others to blank nodes.
 _UNMAPPED: Final = rb"%s <(?:_:|[^<>:]*+>)" % _NODE
@@ -99,7 +100,9 @@ def fast_blocks(
     if (may_chain and has_long_chain(data)) or _is_misread(text, found):
         return None
     log, before = loader.log, loader.log.snapshot()
-    blocks = _iter_blocks(
+    is_escaped = "\\u00" in text  # it may have any character
+    has_graphs = is_escaped or "@graph" in text
+    batches = _iter_batches(
         parse(
             data,
             RdfFormat.JSON_LD,
@@ -108,16 +111,19 @@ def fast_blocks(
             lenient=options.mends,
         ),
         LARGEST_BATCH if len(data) < SMALL_BYTES else FIRST_BATCH,
+        keeps=options.mends and (is_escaped or "\\n" in text),
     )
     first: list[bytes] = []
     n_bytes = 0
     try:
-        for block in blocks:
-            lines = block
+        for batch in batches:
+            lines = batch.lines
             if options.mends:
-                lines = _checked(block, log, has_lists=bool(found.lists))
+                lines = _checked(
+                    batch, log, has_graphs=has_graphs, has_lists=bool(found.lists)
+                )
             first.append(lines)
-            n_bytes += len(block)
+            n_bytes += len(batch.lines)
             if n_bytes >= _FIRST_BYTES:
                 break
     except (NotFastError, SourceFault):
@@ -126,8 +132,11 @@ def fast_blocks(
     if options.mends:
         if _unknown_keyword(text):
             _note_keywords(value, contexts, log)
-        blocks = (_checked(block, log, is_late=True) for block in blocks)
-    return chain(first, blocks)
+        rest = (
+            _checked(each, log, has_graphs=has_graphs, is_late=True) for each in batches
+        )
+        return chain(first, rest)
+    return chain(first, (each.lines for each in batches))
 
 
 def _is_misread(text: str, found: JsonContents) -> bool:
@@ -137,50 +146,98 @@ def _is_misread(text: str, found: JsonContents) -> bool:
     return bool(found.lists) and len(text) >= _FIRST_BYTES // 4  # in UTF-8
 
 
+class _Batch(NamedTuple):
+    """Some statements.
+
+    Attributes:
+        lines: of them, with more than one for terms that contain a line feed.
+        quads: the same if terms may contain one, else none.
+    """
+
+    lines: bytes
+    quads: Sequence[Quad]
+
+
 def _checked(
-    block: bytes, log: FaultLog, *, is_late: bool = False, has_lists: bool = False
+    batch: _Batch,
+    log: FaultLog,
+    *,
+    has_graphs: bool,
+    is_late: bool = False,
+    has_lists: bool = False,
 ) -> bytes:
     """Return statements of the lenient parser, mended or counted if bad.
 
     The strict parser leaves out statements with bad terms in silence.
 
+    Args:
+        batch: to check.
+        log: of faults.
+        has_graphs: whether statements may name a graph.
+        is_late: whether it is too late for PyLD.
+        has_lists: whether a lost statement may be a member of a list.
+
     Raises:
         NotFastError: an IRI ends a token, not raised if `is_late`; or a statement is
             lost, perhaps a member of a list, which is shorter then.
     """
-    n_lines = block.count(b"\n") if has_lists else 0
+    block, n_lines = batch.lines, batch.lines.count(b"\n")
+    if batch.quads and n_lines != len(batch.quads):
+        if not is_late:
+            raise NotFastError
+        block = _unbroken(batch.quads, log)
     block = with_lower_tags(block)  # they are frequent, and a check takes longer
-    lines = canonical(block, has_graphs=True)
+    lines = canonical(block, has_graphs=has_graphs)
     if lines is None:
         block = b"".join(_mapped_lines(block))
-        lines = canonical(block, has_graphs=True)
+        lines = canonical(block, has_graphs=has_graphs)
     if lines is not None:
         return lines
-    if not is_late and _lines.fullmatch(block) is None:
+    if not is_late and (_lines if has_graphs else _triples).fullmatch(block) is None:
         raise NotFastError
     block, n_empty = _without_language(b'"', block)
     if n_empty:
         log.note(Reason.REPAIRED, "empty language tag", n_empty, apart=True)
-    lines = check(block, log, mends=True)
-    if lines.count(b"\n") < n_lines:
+    lines = check(block, log, mends=True, has_graphs=has_graphs)
+    if has_lists and lines.count(b"\n") < n_lines:
         raise NotFastError
     return lines
 
 
-def _iter_blocks(parser: QuadParser, batch: int) -> Iterator[bytes]:
+def _unbroken(quads: Sequence[Quad], log: FaultLog) -> bytes:
+    """Return the lines of statements, without those that contain a line feed."""
+    found = []
+    for quad in quads:
+        out = io.BytesIO()
+        serialize([quad], out)
+        if (line := out.getvalue()).count(b"\n") == 1:
+            found.append(line)
+        else:
+            log.note(Reason.BAD_TERM, f"a line feed in a term: {quad}")
+    return b"".join(found)
+
+
+def _iter_batches(parser: QuadParser, batch: int, *, keeps: bool) -> Iterator[_Batch]:
     """Yield statements in batches that stay small even if statements are long."""
     while True:
-        out = io.BytesIO()
-        failure = serialize(islice(parser, batch), out)
+        out, kept = io.BytesIO(), list[Quad]()
+        quads: Iterator[Quad] = islice(parser, batch)
+        failure = serialize(_kept(quads, kept) if keeps else quads, out)
         lines = out.getvalue()
-        yield lines
+        yield _Batch(lines, kept)
         if isinstance(failure, SourceFault):
             raise failure
         if failure is not None:
             raise SourceFault(Reason.SYNTAX, str(failure.msg)) from failure
-        if lines.count(b"\n") < batch:
+        if (len(kept) if keeps else lines.count(b"\n")) < batch:
             return
         batch = next_batch(batch, len(lines))
+
+
+def _kept(quads: Iterator[Quad], kept: list[Quad]) -> Iterator[Quad]:
+    for quad in quads:
+        kept.append(quad)
+        yield quad
 
 
 def _note_keywords(value: Any, contexts: Contexts, log: FaultLog) -> None:

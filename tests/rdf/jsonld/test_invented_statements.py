@@ -1,0 +1,43 @@
+"""Terms that look like the end of a statement and another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.jsonld_reading import read
+
+_OTHER = " .\n<http://e.org/x> <http://e.org/y> <http://e.org/z>"
+_LATE = 5 * 2**20  # bytes before a value of which the reader cannot begin again
+_SUBJECT = "http://e.org/s"
+_VALUES: dict[str, Any] = {
+    "language": {"@value": "v", "@language": f"en{_OTHER}"},
+    "IRI": {"@id": f"http://e.org/o>{_OTHER[:-1]}"},
+    "datatype": {"@value": "v", "@type": f"http://e.org/t>{_OTHER[:-1]}"},
+    "blank node": {"@id": f"_:b{_OTHER}"},
+    "node": {"@id": f"http://e.org/x> <http://e.org/y> 5 .\n<{_SUBJECT}", "q": 1},
+    "graph of an IRI": {"@id": "http://e.org/o> <http://e.org/g"},
+    "graph of a language": {"@value": "v", "@language": "en <http://e.org/g>"},
+}
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("kind", _VALUES)
+def test_terms_add_no_statements(kind: str, *, is_late: bool) -> None:
+    """If a term looks like parts of statements, then no statement comes of them."""
+    long = ["x" * 2**19 + str(i) for i in range(_LATE // 2**19)] if is_late else []
+    statements, faults = read(
+        {
+            "@context": {"@vocab": "http://e.org/"},
+            "@id": _SUBJECT,
+            "p": [*long, _VALUES[kind], "line\nfeed"],
+        }
+    )
+    lines = [line for line in statements.splitlines() if b'"xxxx' not in line]
+    first = f"<{_SUBJECT}> <http://e.org/p> ".encode()
+    assert first + b'"line\\nfeed" .' in lines
+    assert all(b"/y>" not in line and b"/g>" not in line for line in lines)
+    if kind != "blank node":  # labels of these are free
+        assert faults
+        assert len(lines) == 1
