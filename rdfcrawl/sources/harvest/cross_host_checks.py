@@ -112,10 +112,17 @@ class CrossHostChecks:
         datasets: Iterable[SitemapDataset],
         sitemap: str,
         response: HarvestedResponse,
+        *,
+        has_others: bool = False,
     ) -> None:
-        """Drop the descriptions by a completely read sitemap, except `datasets`."""
+        """Drop the descriptions by a completely read sitemap, except `datasets`.
+
+        One that has other entries is not empty.
+        """
         kept = [dataset_iri(dataset, sitemap) for dataset in datasets]
-        found = await self._datasets.withdraw(sitemap, kept, response.document)
+        found = await self._datasets.withdraw(
+            sitemap, kept, response.document, n_others=int(has_others)
+        )
         _add(found, response)
 
     async def prune_after_read(self, sites: Iterable[str], document: Document) -> None:

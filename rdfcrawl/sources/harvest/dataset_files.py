@@ -26,6 +26,8 @@ _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _DROPPED: Final = "dropped"  # of a document: dataset and file -> run
 _LEFT: Final = "left files"  # of a dataset: URL of a former file -> run
+_AWAITED: Final = "awaited files"  # of a dataset: URL of a file -> _IS_READ
+_IS_READ: Final = "read"
 _SAMPLED: Final = "sample pages"  # of a dataset: URI of a sample -> its document
 _MAX_KEPT: Final = 3  # runs in which these stay until another file is read
 _READ: Final = "read parts"  # of a dataset: the first mirror of each part
@@ -135,6 +137,64 @@ class DatasetFiles:
         )
         await self._store.drop(dataset.name, _LEFT, past)
         return withdrawn
+
+    async def leave(
+        self, name: str, files: Iterable[str], awaited: Iterable[str]
+    ) -> None:
+        """Let former files of a dataset stay until the awaited ones are read."""
+        now, urls = str(self._run), set(awaited)
+        await self._store.put(name, _LEFT, dict.fromkeys(files, now))
+        known = {url async for url, _ in self._store.entries(name, _AWAITED)}
+        await self._store.drop(name, _AWAITED, known - urls)
+        await self._store.put(name, _AWAITED, dict.fromkeys(urls - known, ""))
+
+    async def lacking(self, files: Sequence[str]) -> list[str]:
+        """Return the files that were never read to their end, except as a page."""
+        copies = await self._stored(files) if files else {}
+        read = {x for x, copy in copies.items() if not (copy.is_page or copy.is_cut)}
+        return [url for url in files if url not in read]
+
+    async def take_back(self, name: str, files: Iterable[str]) -> None:
+        """Note that a dataset has files, possibly former ones."""
+        await self._store.drop(name, _LEFT, files)
+
+    async def left(self, name: str, *, has_all: bool) -> list[str] | None:
+        """Return the former files of a dataset that need not stay any more.
+
+        These are dropped in one run, and forgotten in the next one, in case that a
+        response is processed twice. None: no files stay.
+
+        Args:
+            name: of the dataset.
+            has_all: the awaited files have been read.
+        """
+        entries = self._store.entries(name, _LEFT)
+        runs = {url: int(run) async for url, run in entries}
+        most = 0 if has_all else _MAX_KEPT
+        past = [url for url, run in runs.items() if self._run - run >= most]
+        if all(self._run - run > most for run in runs.values()):
+            await self.forget_left(name)
+            return past or None
+        return past
+
+    async def forget_left(self, name: str) -> None:
+        """Forget the former files of a dataset."""
+        await self._store.clear(name, _LEFT)
+        await self._store.clear(name, _AWAITED)
+
+    async def read_file(self, document: Document) -> Discovery:
+        """Withdraw the former files of a portal's dataset, as another one is read."""
+        record = document.record
+        name, url = record.parent, record.chain[0] if record.chain else record.url
+        entries = self._store.entries(name, _AWAITED)
+        awaited = {each: mark async for each, mark in entries}
+        if url not in awaited:  # as usual
+            return NOTHING_FOUND
+        await self._store.put(name, _AWAITED, {url: _IS_READ})
+        if any(mark != _IS_READ for each, mark in awaited.items() if each != url):
+            return NOTHING_FOUND
+        left = [each async for each, _ in self._store.entries(name, _LEFT)]
+        return Discovery(withdrawn=await self.drop(name, left))
 
     async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
         """Withdraw the former URL of a file that now redirects elsewhere.

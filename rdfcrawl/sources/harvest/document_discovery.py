@@ -96,7 +96,7 @@ class DocumentDiscovery:
                 )
             if self._wants_offers or document.record.url.endswith(_GUESSED):
                 discoveries.append(await self._noted(await self._sites.find(document)))
-            if scan.has_any or (self._run and self._may_withdraw(document)):
+            if scan.has_any or (self._run and await self._may_withdraw(document)):
                 discoveries.append(await self._described(document, scan))
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
             if not may_be_page and document.reading.format is not HTML:
@@ -114,13 +114,15 @@ class DocumentDiscovery:
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
-    def _may_withdraw(self, document: Document) -> bool:
+    async def _may_withdraw(self, document: Document) -> bool:
         """Return whether an earlier version of a page may have described datasets."""
         task = document.record.task
         if isinstance(task, RevisitedPage | PortalFile):
             return True
         if not isinstance(task, ListedPage | RefreshedPage | CollectionPage):
             return False
+        if document.status == 304:
+            return await self._context.datasets.is_doubted(document.record.url)
         return document.status < 300 and self.follow.wants_datasets
 
     async def _has_moved(self, document: Document) -> bool:
@@ -144,6 +146,8 @@ class DocumentDiscovery:
             discovery = await self._context.datasets.instead_of_file(document, lack)
         elif isinstance(task, DumpPart) and _is_taken(document):
             discovery = await self._context.datasets.replaced_by(document, task)
+        elif isinstance(task, PortalFile) and task.run and not shortfall_of(document):
+            discovery = await self._context.datasets.files.read_file(document)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):

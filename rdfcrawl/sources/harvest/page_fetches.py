@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import (
@@ -50,7 +51,8 @@ class PageFetch:
         read_at: URL after redirects, if different.
         has_copy: statements of the page are stored.
         is_doubtful: the next run requests the page once more: it has no statements,
-            or is cut, or is unchanged in spite of a new date in the sitemap.
+            or is cut, or lacks datasets that stay, or is unchanged in spite of a new
+            date in the sitemap.
         since_secs: time of the first request of a portal's file that got the present
             content; -1: as before, 0: unknown.
     """
@@ -269,7 +271,7 @@ def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     response = document.response
     if document.status == 304 or document.has_same_statements:
         return True  # if its date is a new one
-    if document.n_quads and document.is_partial:
+    if document.n_quads and (document.is_partial or _has_copy_kept(document)):
         return True
     if not 200 <= document.status < 300:
         return False
@@ -280,6 +282,10 @@ def _is_doubtful(document: Document, usual: UsualPages) -> bool:
     if document.faults and not document.n_quads:
         return True
     return usual.is_exception(document, is_odd=is_odd)
+
+
+def _has_copy_kept(document: Document) -> bool:
+    return any(fault.reason is Reason.COPY_KEPT for fault in document.faults)
 
 
 @dataclass(slots=True)

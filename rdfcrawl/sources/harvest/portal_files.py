@@ -3,7 +3,8 @@
 A portal states when a file was changed, its hash and its size. If one of these changes,
 or if the last fetch failed, then the file is requested. If the portal states neither
 date nor hash, then the validators and the age of the last fetch decide, as for dumps.
-A file that no dataset has any more is withdrawn.
+A file that no dataset has any more is withdrawn. If its dataset has new ones, of which
+some could not be read yet, then it stays until they are, for some runs at most.
 """
 
 from __future__ import annotations
@@ -53,12 +54,15 @@ class FileClaim:
 class _DatasetFiles:
     """The files of a dataset, and those that it dropped in the last run that listed it.
 
-    A response that is processed twice finds the dropped ones again.
+    A response that is processed twice finds the dropped ones again. They may stay until
+    the `awaited` files are read, since a run; 0: none do.
     """
 
     run: int
     files: tuple[FileClaim, ...] = ()
     dropped: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
+    left_run: int = 0
 
 
 class PortalFiles:
@@ -97,15 +101,35 @@ class PortalFiles:
             urls = {each.url for each in files}
             before = (*known, *(last.dropped if last.run == run else ()))
             dropped = tuple(dict.fromkeys(x for x in before if x not in urls))
-            if dropped:
-                self._dropped[name] = dropped
+            new = {*(urls - known.keys()), *last.awaited}
+            awaited = tuple(x.url for x in files if x.url in new and not x.is_page)
+            taken = _DatasetFiles(run, files, dropped, awaited, last.left_run)
+            if dropped or last.left_run:
+                taken = await self._left(name, taken)
             if files or text:
-                entries[name] = encode(_DatasetFiles(run, files, dropped))
+                entries[name] = encode(taken)
             owned += ((name, url) for url in urls - known.keys())
             due[name] = await self._due(files, name, portal)
         await self._context.datasets.files.add(owned)
         await self._store.put(self._portal, _FILES, entries)
         return due
+
+    async def _left(self, name: str, taken: _DatasetFiles) -> _DatasetFiles:
+        """Take the dropped files of a dataset; return it with those that stay."""
+        owners = self._context.datasets.files
+        if taken.left_run:
+            await owners.take_back(name, [each.url for each in taken.files])
+        lacking = await owners.lacking(taken.awaited)
+        dropped = taken.dropped if taken.run == self._run else ()
+        if lacking:
+            await owners.leave(name, dropped, lacking)
+            dropped, taken = (), replace(taken, left_run=taken.left_run or self._run)
+        left = await owners.left(name, has_all=not lacking) if taken.left_run else None
+        if dropped or left:
+            self._dropped[name] = (*dropped, *(left or ()))
+        if left is None:  # none stay
+            return replace(taken, awaited=(), left_run=0)
+        return taken
 
     async def dropped(self) -> tuple[str, ...]:
         """Return the documents to withdraw, after all listed datasets were taken."""
@@ -127,12 +151,27 @@ class PortalFiles:
             decoded = {name: decode(x, _DatasetFiles) for name, x in batch.items()}
             known = {name: x for name, x in decoded.items() if x.run < self._run}
             gone = [name for name, each in known.items() if not each.files]
+            for name in gone:
+                if known[name].left_run:
+                    await self._context.datasets.files.forget_left(name)
             await self._store.drop(self._portal, _FILES, gone)
+            await self._revisit_left(known, missing)
             for name, each in known.items():
                 if name not in missing and (
                     due := await self._due(each.files, name, portal)
                 ):
                     yield due
+
+    async def _revisit_left(
+        self, known: Mapping[str, _DatasetFiles], missing: Collection[str]
+    ) -> None:
+        """Drop former files of unchanged datasets, if they need not stay any more."""
+        entries: dict[str, str] = {}
+        for name, each in known.items():
+            has_left = each.files and each.left_run and name not in missing
+            if has_left and (taken := await self._left(name, each)) != each:
+                entries[name] = encode(taken)
+        await self._store.put(self._portal, _FILES, entries)
 
     async def _due(
         self, files: Collection[FileClaim], dataset: str, portal: Record

@@ -208,7 +208,9 @@ class SitemapHarvester(Harvester):
         await self._context.datasets.note_listed(reading.copies)
         if reading.before.read_ms and is_complete(reading.document, reading.log.all()):
             url = response.final_url
-            await self._checks.withdraw(reading.datasets, url, response)
+            await self._checks.withdraw(
+                reading.datasets, url, response, has_others=reading.has_entries
+            )
         n_taken = len(response.follow_ups)
         await self._compare(reading)
         await self._checks.prune_after_read(hosts, response.document)
@@ -221,6 +223,7 @@ class SitemapHarvester(Harvester):
         """Queue some entries and datasets; the claims about pages are stored first."""
         listing, wants_entries = reading.listing(), reading.task.wants_entries
         entries = [x for x in batch if isinstance(x, SitemapEntry)]
+        reading.has_entries = reading.has_entries or bool(entries)
         pages = [entry.url for entry in entries]
         reading.known = await self._pages.known(listing, pages) if wants_entries else {}
         reading.claims.clear()

@@ -178,6 +178,7 @@ class SitemapReading:
         known: knowledge of earlier runs about the pages of a batch.
         claims: about the pages of a batch.
         copies: documents of undated pages that were read before, by URL.
+        has_entries: the sitemap lists pages or sitemaps.
         is_index: the sitemap lists sitemaps.
         n_rereads: number of these that are read once more in this run.
         parts: those of these that are read in this run.
@@ -202,6 +203,7 @@ class SitemapReading:
         self.sitemaps: list[tuple[SitemapEntry, bool]] = []
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
+        self.has_entries = False
         self.is_index = False
         self.n_rereads = 0
 

@@ -206,7 +206,8 @@ def test_portal_that_fails_loses_no_files(
         assert site.texts(result).keys() >= {"f/a", "f/b"}
     site.failing = set()
     site.file("/f/a", "second")
-    last = site.texts(site.harvest(commands, folder=folder))
+    # otherwise a file that has not changed for some seconds may be fresh for one
+    last = site.texts(site.harvest(commands, folder=folder, REVISIT_SECS=0))
     assert last == {"f/a": "second", "f/b": "first"}
     packages, site.packages = site.packages, {}
     assert not site.texts(site.harvest(commands, folder=folder))
@@ -226,3 +227,35 @@ def test_endpoints_of_unchanged_datasets_are_requested_again(
         n_asked = len(site.asked())
         site.harvest(commands, folder=folder)
         assert "/sparql" in site.asked_since(n_asked)
+
+
+def test_former_files_stay_until_the_new_ones_are_read(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset has another file that fails, then the former one stays meanwhile.
+
+    It stays for three runs at most, and goes at once with its dataset.
+    """
+    site, folder = CkanSite(loopback, "127.20.31.7"), commands.folder()
+    for name in ("down", "page", "gone", "deleted"):
+        site.dataset(name, {"url": site.file(f"/f/{name}-1", "old")})
+    former = {f"f/{x}-1": "old" for x in ("down", "page", "gone", "deleted")}
+    assert site.texts(site.harvest(commands, folder=folder)) == former
+
+    for name in ("down", "page", "gone", "deleted"):
+        site.fails(f"/f/{name}-1", "404 No")
+        site.fails(f"/f/{name}-2", "503 Busy")
+        site.dataset(name, {"url": site.at(f"/f/{name}-2")})
+    site.put("/f/page-2", b"<html><p>Moved", "text/html")
+    site.fails("/f/gone-2", "404 No")
+    assert site.texts(site.harvest(commands, folder=folder)) == former
+
+    del site.packages["deleted"]
+    site.file("/f/down-2", "new")
+    site.file("/f/page-2", "new")
+    expected = {"f/down-2": "new", "f/page-2": "new", "f/gone-1": "old"}
+    for _ in range(2):
+        assert site.texts(site.harvest(commands, folder=folder)) == expected
+
+    del expected["f/gone-1"]
+    assert site.texts(site.harvest(commands, folder=folder)) == expected
