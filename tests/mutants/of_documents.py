@@ -168,7 +168,7 @@ OF_DOCUMENTS = (
     Mutant(
         12,
         "rdfcrawl/rdf/checking.py",
-        "run.lines if run.is_canonical else _parse(run.lines, log, mends=mends)",
+        "run.lines if run.is_canonical else _parse(run.lines, log, kind, mends=mends)",
         "run.lines",
         "tests/rdf/test_terms.py::test_a_term_makes_no_statement_of_its_own",
     ),

@@ -193,7 +193,8 @@ def _checked(
         lines = canonical(block, has_graphs=has_graphs)
     if lines is not None:
         return lines
-    if not is_late and (_lines if has_graphs else _triples).fullmatch(block) is None:
+    are_lines = _lines.fullmatch if has_graphs else _triples.fullmatch
+    if not is_late and are_lines(block) is None:
         raise NotFastError
     block, n_empty = _without_language(b'"', block)
     if n_empty:
