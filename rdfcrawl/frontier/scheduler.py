@@ -21,7 +21,14 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
+from rdfcrawl.core.errors import (
+    CrawlGone,
+    Fault,
+    HeldBack,
+    Reason,
+    StoreFault,
+    one_line,
+)
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
@@ -429,8 +436,8 @@ class FrontierScheduler(BaseScheduler):
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
             index = visit.index(visit.current or item)
-            is_held_back = isinstance(error, HeldBack)
-            if is_held_back or self._is_local(error, visit):
+            is_other = isinstance(error, HeldBack | CrawlGone)
+            if is_other or self._is_local(error, visit):
                 visit.return_untried(index)
                 return
             is_at_fault = not isinstance(error, StoreFault)
@@ -474,7 +481,12 @@ class FrontierScheduler(BaseScheduler):
         self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
-        """Make all stores durable, or raise `StoreFault`."""
+        """Make all stores durable.
+
+        Raises:
+            CrawlGone: Redis refuses the worker.
+            StoreFault: a store cannot be written.
+        """
         if self._services is not None and self._services.keeps_from_writing():
             raise StoreFault("there is no room, or no file", may_pass=True)
         began = monotonic()
@@ -484,6 +496,8 @@ class FrontierScheduler(BaseScheduler):
         self._stats.set_value(STORE_FLUSH_SECS, secs)
         for _, result in results:
             problem = getattr(result, "value", result)
+            if isinstance(problem, CrawlGone):
+                raise problem
             if isinstance(problem, BaseException):
                 may_pass = isinstance(problem, StoreFault) and problem.may_pass
                 fault = StoreFault(str(problem), may_pass=may_pass)

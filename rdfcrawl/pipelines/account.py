@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
+from rdfcrawl.core.errors import GUARDED, OF_READING, CrawlGone, Fault, StoreFault
 from rdfcrawl.core.formats import HTML, Format
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
@@ -99,14 +99,13 @@ class AccountPipeline(SegmentPipeline):
             session.run,
         )
 
-    async def flush(self) -> StoreFault | None:
+    async def flush(self) -> StoreFault | CrawlGone | None:
         """Make all provenance durable, before visits are acknowledged.
 
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        await self._log_same_contents()
-        fault = await super().flush()
+        fault = await self._attempt(self._log_same_contents) or await super().flush()
         if fault is None and self._time is not None:
             with suppress(OSError):  # e.g. a full disk, which other stores report
                 self._time.keep()

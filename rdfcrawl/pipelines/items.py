@@ -19,7 +19,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.deprecate import argument_is_required
 from scrapy.utils.python import global_object_name
 
-from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.errors import CrawlGone, StoreFault
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
@@ -249,18 +249,19 @@ class DurablePipeline:
     """Pipeline whose output is durable before visits are acknowledged."""
 
     _is_open = False
-    _fault: StoreFault | None = None  # of the last flush
+    _fault: StoreFault | CrawlGone | None = None  # of the last flush
 
     def connected(self, crawler: Crawler) -> Self:
         """Flush the pipeline when stores are flushed; return it."""
         crawler.signals.connect(self.flush, flush_stores)
         return self
 
-    async def flush(self) -> StoreFault | None:
+    async def flush(self) -> StoreFault | CrawlGone | None:
         """Make all output durable.
 
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
+            `CrawlGone`: Redis, which the pipeline uses too, refuses the worker.
         """
         self._fault = await self._attempt(self._sync) if self._is_open else None
         return self._fault
@@ -268,13 +269,18 @@ class DurablePipeline:
     async def close_spider(self) -> None:
         """Flush and close the output, if it was opened; report a failure only once."""
         fault = await self._attempt(self._end) if self._is_open else None
-        if fault and not self._fault:  # else it was reported, and the crawl stops
+        # A crawl that is gone says so itself; after other faults, the crawl stops.
+        if isinstance(fault, StoreFault) and not self._fault:
             logging.getLogger(type(self).__module__).critical("%s", fault)
         self._is_open = False
 
-    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> StoreFault | None:
+    async def _attempt(
+        self, step: Callable[[], Awaitable[None]]
+    ) -> StoreFault | CrawlGone | None:
         try:
             await step()
+        except CrawlGone as gone:
+            return gone
         except Exception as error:
             return self._as_fault(error)
         return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import (
     ConfigError,
+    CrawlGone,
     Fault,
     RdfcrawlError,
     Reason,
@@ -83,7 +85,7 @@ class StorePipeline(DurablePipeline):
             raise ConfigError(f"STORE: {_message(self._store, error)}") from error
         self._is_open = True
 
-    async def flush(self) -> StoreFault | None:
+    async def flush(self) -> StoreFault | CrawlGone | None:
         """Make all ended documents durable, before visits are acknowledged.
 
         Returns:
@@ -91,9 +93,7 @@ class StorePipeline(DurablePipeline):
         """
         written = self.copies.take() if self._is_open else {}
         fault = await super().flush()
-        if fault is None:
-            await self.copies.put(written)
-        return fault
+        return fault or await self._attempt(partial(self.copies.put, written))
 
     async def _sync(self) -> None:
         await self._store.flush()
