@@ -248,20 +248,20 @@ class Visit:
     @property
     def may_go_on(self) -> bool:
         """Whether the visit may get further URIs: all went well, without any delay."""
-        has_failed = self.failures or self.suspected or self.refused
-        has_results = self.returned or self.failed or self.outlinks or self.known
-        is_held = self.is_of_crowd or self.is_scheduled or self.open_until
         # The fetches of a later run are known to its sources after the next flush.
-        is_held = is_held or any(each.change for each in self.records)
+        is_of_later_run = any(each.change for each in self.records)
+        has_failed = self.failures or self.suspected or self.refused or self.failed
+        has_results = self.returned or self.outlinks or self.known
+        is_held = self.is_of_crowd or self.is_scheduled or self.open_until
+        is_delayed = self.claimed_delay_secs or self.rest_secs
+        is_ended = self.host_refused or self.is_lost or self.is_unrequested
         return self.is_answering and not (
             has_failed
-            or self.host_refused
             or has_results
             or is_held
-            or self.is_lost
-            or self.is_unrequested
-            or self.claimed_delay_secs
-            or self.rest_secs
+            or is_delayed
+            or is_ended
+            or is_of_later_run
         )
 
     def index(self, document: Document) -> int:

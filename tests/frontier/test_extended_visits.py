@@ -115,6 +115,7 @@ _RECORD = Record("https://a.example/")
         {"is_of_crowd": True},
         {"is_scheduled": True},
         {"open_until": 1.0},
+        {"records": (replace(_RECORD, change="1"),)},
         {"host_refused": True},
         {"is_lost": True},
         {"is_unrequested": True},
@@ -161,25 +162,9 @@ async def test_worker_that_stops_keeps_what_was_done(
     assert (counts.done, counts.queued) == (2, 1)
 
 
-async def test_drained_worker_ends_visits(make_frontier: MakeFrontier) -> None:
-    """If an operator drains a worker, its visits do not go on."""
-    frontier = await make_frontier()
-    urls = paths(2)
-    await frontier.add(candidates(frontier, urls[:1]))
-    worker = new_worker(frontier, commit_secs=60.0)
-    await worker.open()
-    visit = await next_visit(worker)
-    make(visit)
-    worker.is_drained = visit.is_answering = True
-    worker.links.offer(candidates(frontier, urls[1:]))
-    worker.finish(visit)
-    await until(lambda: not worker.finished)
-    assert len(visit.records) == 1
-    await worker.close()
-
-
-async def test_visit_ends_soon(make_frontier: MakeFrontier) -> None:
-    """If a visit has taken longer than the time between commits, it does not go on."""
+@pytest.mark.parametrize("is_drained", [True, False])
+async def test_visit_ends(make_frontier: MakeFrontier, *, is_drained: bool) -> None:
+    """If a worker is drained, or a visit has taken long, it does not go on."""
     frontier = await make_frontier()
     urls = paths(2)
     await frontier.add(candidates(frontier, urls[:1]))
@@ -188,7 +173,8 @@ async def test_visit_ends_soon(make_frontier: MakeFrontier) -> None:
     visit = await next_visit(worker)
     make(visit)
     visit.is_answering = True
-    visit.began_at -= 60.0
+    worker.is_drained = is_drained
+    visit.began_at -= 0.0 if is_drained else 60.0
     worker.links.offer(candidates(frontier, urls[1:]))
     worker.finish(visit)
     await until(lambda: not worker.finished)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 from contextlib import ExitStack, asynccontextmanager, closing
@@ -343,3 +344,22 @@ def test_a_worker_that_is_refused_later_stops(
             assert result.stderr.count(LATER[order_of_it]) == 1
             assert "Traceback" not in result.stderr
             assert SECRET not in result.stderr
+
+
+@pytest.mark.service
+def test_refusal_during_a_flush_is_no_fault_of_the_store(
+    commands: Commands, loopback: Loopback, server: RedisServer
+) -> None:
+    """If Redis refuses a worker while its store flushes, then Redis is blamed."""
+    site = loopback({"/a": loopback.response(b"<> <urn:x:p> 1 .")})
+    classes = {"refusing": "tests.support.failing_store.RefusingStore"}
+    crawl = commands.crawl(
+        [site.url("/a")],
+        REDIS_URL=server.url,
+        STORE="refusing:",
+        STORE_CLASSES=json.dumps(classes),
+    )
+    assert crawl.code == 2, crawl.stderr
+    assert crawl.stderr.count("has to name a password") == 1
+    assert "the store refuses writes" not in crawl.stderr
+    assert "Traceback" not in crawl.stderr

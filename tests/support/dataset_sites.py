@@ -19,7 +19,7 @@ PROTOCOL = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
 
 
-class Site:
+class DatasetSite:
     """A scripted site with a Semantic Sitemap."""
 
     def __init__(self, loopback: Loopback, host: str) -> None:
@@ -88,7 +88,7 @@ def dataset(**elements: str | Iterable[str]) -> str:
     return f"<sc:dataset>{rows}</sc:dataset>"
 
 
-class EndpointSite(Site):
+class EndpointSite(DatasetSite):
     """A site with an endpoint that has a default graph and three named ones."""
 
     def __init__(self, loopback: Loopback, host: str) -> None:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from typing import TYPE_CHECKING, Self
+
+from redis import Redis
+
 from rdfcrawl.stores.nquads import NQuadsStore
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 
 class FailingStore(NQuadsStore):
@@ -63,3 +71,23 @@ class ShortStore(NQuadsStore):
 
     async def begin(self, graph: str) -> None:  # type: ignore[override]
         """Do nothing."""
+
+
+class RefusingStore(NQuadsStore):
+    """Has the Redis of the crawl refuse all from its first flush on."""
+
+    _socket = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, uri: str) -> Self:
+        """Return the store of a worker, whose Redis has a socket."""
+        store = super().from_crawler(crawler, uri)
+        store._socket = str(crawler.settings["REDIS_URL"]).removeprefix("unix://")
+        return store
+
+    async def flush(self) -> None:
+        """Flush, and set a password of the server."""
+        await super().flush()
+        with closing(Redis(unix_socket_path=self._socket)) as redis:
+            redis.config_set("requirepass", "other")
+            redis.client_kill_filter(_type="normal", skipme=True)

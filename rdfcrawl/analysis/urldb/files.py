@@ -343,10 +343,13 @@ def writing_alone(
     fd = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
     end = time.monotonic() + wait_secs
     try:
-        while not _is_locked_now(fd):
-            if time.monotonic() >= end:
-                raise ConfigError(f"{folder}: {refusal}")
-            time.sleep(_LOOK_SECS)
+        if not _is_locked_now(fd):
+            if wait_secs:
+                logger.warning("%s: waits for another process", folder)
+            while not _is_locked_now(fd):
+                if time.monotonic() >= end:
+                    raise ConfigError(f"{folder}: {refusal}")
+                time.sleep(_LOOK_SECS)
         yield
     finally:
         os.close(fd)

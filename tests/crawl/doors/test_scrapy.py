@@ -18,6 +18,7 @@ from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from tests.conftest import LOOPBACK_NETS
 from tests.support.crawl_webs import TreeWeb
 from tests.support.pages import ROOT
+from tests.support.plain_spider import GOOD, SPIDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,27 +32,6 @@ if TYPE_CHECKING:
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
-
-GOOD = b"<> <urn:x:p> <other>, [] ."
-SPIDER = """
-import scrapy
-
-
-class PlainSpider(scrapy.Spider):
-    name = "plain"
-
-    def __init__(self, url, **kwargs):
-        super().__init__(**kwargs)
-        self.start_urls = [url]
-
-    def parse(self, response):
-        yield {"title": response.css("title::text").get(), "url": response.url}
-        for link in response.css("a::attr(href)"):
-            yield response.follow(link, self.parse_linked, cb_kwargs={"n": 1})
-
-    def parse_linked(self, response, n):
-        yield {"title": response.css("title::text").get(), "url": response.url}
-"""
 
 
 class FailsWithFirstVisit:

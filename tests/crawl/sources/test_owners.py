@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from tests.support.dataset_sites import EndpointSite, Site, dataset
+from tests.support.dataset_sites import DatasetSite, EndpointSite, dataset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
@@ -108,7 +108,7 @@ def test_content_decides_on_files_of_unknown_format(
 
     A page without any is no failure of its dataset.
     """
-    site, folder = Site(loopback, "127.96.5.3"), commands.folder()
+    site, folder = DatasetSite(loopback, "127.96.5.3"), commands.folder()
 
     def crawl(version: str, *files: str) -> set[str]:
         site.put("/data", f'<> <{SAYS}> "{version}" .', "text/turtle")

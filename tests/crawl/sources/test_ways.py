@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.stores.log.crawl_log import iter_latest
-from tests.support.dataset_sites import PROTOCOL, EndpointSite, Site, dataset
+from tests.support.dataset_sites import PROTOCOL, DatasetSite, EndpointSite, dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ def test_dumps_of_one_name_on_several_hosts_are_all_taken(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If hosts have a dump each and nothing calls them mirrors, then all are taken."""
-    sites = [Site(loopback, f"127.96.1.{n}") for n in (1, 2, 3)]
+    sites = [DatasetSite(loopback, f"127.96.1.{n}") for n in (1, 2, 3)]
     dumps = [site.dump("/dump.nt", site.at("/id/1")) for site in sites]
     for site in sites:  # each says so itself
         site.sitemap(dataset(datasetURI=sites[0].at("/#d"), dataDumpLocation=dumps))
@@ -41,7 +41,7 @@ def test_part_that_is_believed_is_taken_alone(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If the host of one part denies it, then the others are fetched, and the pages."""
-    own, other = (Site(loopback, f"127.96.1.{n}") for n in (4, 5))
+    own, other = (DatasetSite(loopback, f"127.96.1.{n}") for n in (4, 5))
     dumps = [site.dump("/dump.nt", site.at("/id/1")) for site in (own, other)]
     pages = [own.page("/id/1"), own.page("/id/2")]
     described = dataset(dataDumpLocation=dumps, linkedDataPrefix=own.at("/id/"))
@@ -58,19 +58,19 @@ def test_part_that_is_believed_is_taken_alone(
 HTML = "<html><head><meta property='og:title' content='x'></head><body>x</body></html>"
 
 
-def line(site: Site, number: int) -> str:
+def line(site: DatasetSite, number: int) -> str:
     """Return a statement of a dump about a resource."""
     return f"<{site.at(f'/id/{number}')}> <urn:x:in> <urn:x:dump> .\n"
 
 
-def cut(site: Site) -> Reply:
+def cut(site: DatasetSite) -> Reply:
     """Return an answer of which less comes than it announces."""
     text = "".join(line(site, number) for number in range(50)).encode()
     whole = site._loopback.response(text, "application/n-triples")
     return [whole[:-700], None]
 
 
-FAILURES: dict[str, Callable[[Site], Reply]] = {
+FAILURES: dict[str, Callable[[DatasetSite], Reply]] = {
     "500": lambda site: site.respond("", status="500 No"),
     "403": lambda site: site.respond("", status="403 No"),
     "404": lambda site: site.respond("", status="404 No"),
@@ -85,9 +85,9 @@ FAILURES: dict[str, Callable[[Site], Reply]] = {
 }
 
 
-def failing(loopback: Loopback, host: str, name: str) -> tuple[Site, list[str]]:
+def failing(loopback: Loopback, host: str, name: str) -> tuple[DatasetSite, list[str]]:
     """Start a site whose dump fails; return its pages, the first leads to another."""
-    site = Site(loopback, host)
+    site = DatasetSite(loopback, host)
     pages = [site.page(f"/id/{number}") for number in (1, 2, 3)]
     site.put("/id/1", f"<> <urn:x:see> <{site.page('/id/4')}> .")
     dump = site.reply("/dump.nt", FAILURES[name](site))
@@ -125,7 +125,7 @@ def test_pages_are_left_when_the_dump_is_complete(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a dump is read, though some of its lines are not, then no page is fetched."""
-    site = Site(loopback, "127.96.3.1")
+    site = DatasetSite(loopback, "127.96.3.1")
     pages = [site.page(f"/id/{number}") for number in (1, 2, 3)]
     about = site.put("/about", f"<> <urn:x:see> <{pages[0]}> .")
     dump = site.put("/dump.nt", f"<broken\n{line(site, 1)}", "application/n-triples")
@@ -141,7 +141,7 @@ def test_next_way_is_taken_before_the_pages(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If mirrors fail one after another, then the next is taken, and no page is."""
-    site = Site(loopback, "127.96.3.2")
+    site = DatasetSite(loopback, "127.96.3.2")
     pages = [site.page(f"/id/{number}") for number in (1, 2)]
     dumps = [site.put("/empty.nt", ""), site.put("/page.nt", HTML, "text/html")]
     good = site.dump("/good.nt", *pages)
@@ -166,7 +166,7 @@ def test_file_that_is_listed_or_shared_fails_for_all(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If two datasets have one dump, which is listed, too, then both go on without."""
-    site = Site(loopback, "127.96.3.3")
+    site = DatasetSite(loopback, "127.96.3.3")
     pages = [site.page("/a/1"), site.page("/b/1")]
     dump = site.put("/dump.nt", "")
     site.sitemap(
@@ -184,7 +184,7 @@ def test_dump_that_failed_before_it_was_described(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a dump fails, and only then is called one of a dataset, then pages come."""
-    site = Site(loopback, "127.96.3.4")
+    site = DatasetSite(loopback, "127.96.3.4")
     dump = site.put("/dump.nt", "")
     page = site.page("/id/1")
     described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
@@ -250,7 +250,7 @@ def test_uri_space_is_crawled_when_the_dump_fails(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If VoID covers URIs by a dump that is a page, then links to them are followed."""
-    site = Site(loopback, "127.96.3.7")
+    site = DatasetSite(loopback, "127.96.3.7")
     pages = [site.page(f"/id/{number}") for number in (1, 2)]
     site.put("/id/1", f"<> <urn:x:see> <{pages[1]}> .")
     dump = site.put("/dump.nt", HTML, "text/html")
@@ -272,7 +272,7 @@ def test_crawl_killed_after_the_failure_loses_no_page(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker dies as the first of the pages is requested, then the others come."""
-    site = Site(loopback, "127.96.3.8")
+    site = DatasetSite(loopback, "127.96.3.8")
     pages = [site.page(f"/id/{number}") for number in range(120)]
     site.reply("/id/0", [600.0, None])
     dump = site.put("/dump.nt", "")
