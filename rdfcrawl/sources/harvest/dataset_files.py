@@ -12,6 +12,7 @@ from rdfcrawl.core.last_copies import LastCopy
 from rdfcrawl.core.records import Kind
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import FOUND, NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.former_files import FormerFiles
 from rdfcrawl.sources.harvest.last_copies import CRAWL, STORED, copy_key
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
 
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _DROPPED: Final = "dropped"  # of a document: dataset and file -> run
-_LEFT: Final = "left files"  # of a dataset: URL of a former file -> run
-_AWAITED: Final = "awaited files"  # of a dataset: URL of a file -> _IS_READ
-_IS_READ: Final = "read"
 _SAMPLED: Final = "sample pages"  # of a dataset: URI of a sample -> its document
-_MAX_KEPT: Final = 3  # runs in which these stay until another file is read
 _READ: Final = "read parts"  # of a dataset: the first mirror of each part
 
 
@@ -38,10 +35,14 @@ class DatasetFiles:
 
     Each document of a dataset has an owner: a file that no dataset has any more is
     withdrawn, without a request.
+
+    Attributes:
+        former: files of datasets that stay until others are read.
     """
 
     def __init__(self, store: StateStore, fetches: PageFetches, run: int) -> None:
         self._store, self._fetches, self._run = store, fetches, run
+        self.former = FormerFiles(store, run)
 
     async def add(self, owned: Iterable[tuple[str, str]]) -> None:
         """Note datasets and the URLs of their files."""
@@ -105,48 +106,26 @@ class DatasetFiles:
             kept = {*known.places, *known.samples} if known else set()
             left = [url for url in urls if url not in kept]
             if known and left and await self._lacks_copy(known):
-                await self._store.put(name, _LEFT, dict.fromkeys(left, now))
+                await self.former.keep(name, left)
             else:
                 withdrawn += await self.drop(name, left)
         return Discovery(withdrawn=tuple(withdrawn)) if withdrawn else NOTHING_FOUND
 
-    async def drop_left(self, dataset: KnownDataset) -> tuple[str, ...]:
-        """Return the documents of former files, as the present ones have been read."""
-        return await self._drop_former(dataset, self._run)
-
-    async def has_left(self, dataset: KnownDataset) -> bool:
-        """Return whether former files stay until another one is read."""
-        return await self._store.size(dataset.name, _LEFT) > 0
-
     async def expired(self, dataset: KnownDataset) -> Discovery:
         """Withdraw former files once others are read, or have failed for some runs."""
-        if not await self.has_left(dataset):
+        if not await self.former.are_kept(dataset.name):
             return NOTHING_FOUND
-        n_kept = _MAX_KEPT if await self._lacks_copy(dataset) else 0
-        withdrawn = await self._drop_former(dataset, self._run - n_kept)
+        has_others = not await self._lacks_copy(dataset)
+        withdrawn = await self.drop_former(dataset, has_others=has_others)
         return Discovery(withdrawn=withdrawn)
 
-    async def _drop_former(self, dataset: KnownDataset, run: int) -> tuple[str, ...]:
-        """Drop the files that a dataset does not have since a run, or longer."""
-        entries = self._store.entries(dataset.name, _LEFT)
-        past = [url async for url, since in entries if int(since) <= run]
-        if not past:  # as usual
-            return ()
-        withdrawn = await self.drop(
-            dataset.name, [url for url in past if url not in dataset.places]
-        )
-        await self._store.drop(dataset.name, _LEFT, past)
-        return withdrawn
-
-    async def leave(
-        self, name: str, files: Iterable[str], awaited: Iterable[str]
-    ) -> None:
-        """Let former files of a dataset stay until the awaited ones are read."""
-        now, urls = str(self._run), set(awaited)
-        await self._store.put(name, _LEFT, dict.fromkeys(files, now))
-        known = {url async for url, _ in self._store.entries(name, _AWAITED)}
-        await self._store.drop(name, _AWAITED, known - urls)
-        await self._store.put(name, _AWAITED, dict.fromkeys(urls - known, ""))
+    async def drop_former(
+        self, dataset: KnownDataset, *, has_others: bool = True
+    ) -> tuple[str, ...]:
+        """Drop former files that need not stay; return the documents to withdraw."""
+        present, name = {*dataset.places, *dataset.samples}, dataset.name
+        files = await self.former.released(name, present, has_others=has_others)
+        return await self.drop(name, files) if files else ()
 
     async def lacking(self, files: Sequence[str]) -> list[str]:
         """Return the files that were never read to their end, except as a page."""
@@ -154,47 +133,14 @@ class DatasetFiles:
         read = {x for x, copy in copies.items() if not (copy.is_page or copy.is_cut)}
         return [url for url in files if url not in read]
 
-    async def take_back(self, name: str, files: Iterable[str]) -> None:
-        """Note that a dataset has files, possibly former ones."""
-        await self._store.drop(name, _LEFT, files)
-
-    async def left(self, name: str, *, has_all: bool) -> list[str] | None:
-        """Return the former files of a dataset that need not stay any more.
-
-        These are dropped in one run, and forgotten in the next one, in case that a
-        response is processed twice. None: no files stay.
-
-        Args:
-            name: of the dataset.
-            has_all: the awaited files have been read.
-        """
-        entries = self._store.entries(name, _LEFT)
-        runs = {url: int(run) async for url, run in entries}
-        most = 0 if has_all else _MAX_KEPT
-        past = [url for url, run in runs.items() if self._run - run >= most]
-        if all(self._run - run > most for run in runs.values()):
-            await self.forget_left(name)
-            return past or None
-        return past
-
-    async def forget_left(self, name: str) -> None:
-        """Forget the former files of a dataset."""
-        await self._store.clear(name, _LEFT)
-        await self._store.clear(name, _AWAITED)
-
     async def read_file(self, document: Document) -> Discovery:
         """Withdraw the former files of a portal's dataset, as another one is read."""
         record = document.record
         name, url = record.parent, record.chain[0] if record.chain else record.url
-        entries = self._store.entries(name, _AWAITED)
-        awaited = {each: mark async for each, mark in entries}
-        if url not in awaited:  # as usual
+        if not await self.former.is_last_read(name, url):
             return NOTHING_FOUND
-        await self._store.put(name, _AWAITED, {url: _IS_READ})
-        if any(mark != _IS_READ for each, mark in awaited.items() if each != url):
-            return NOTHING_FOUND
-        left = [each async for each, _ in self._store.entries(name, _LEFT)]
-        return Discovery(withdrawn=await self.drop(name, left))
+        files = await self.former.released(name, (), has_others=True)
+        return Discovery(withdrawn=await self.drop(name, files or ()))
 
     async def withdraw_left(self, document: Document, url: str) -> Discovery | None:
         """Withdraw the former URL of a file that now redirects elsewhere.
@@ -226,7 +172,7 @@ class DatasetFiles:
         has_all = await self._has_all(dataset, part)
         if has_all:
             copies += await self.copies_of(dataset, {*way.urls, *read})
-            copies += await self.drop_left(dataset)
+            copies += await self.drop_former(dataset)
         withdrawn = tuple(x for x in copies if x not in read)
         return Discovery(withdrawn=withdrawn), has_all
 

@@ -154,7 +154,8 @@ class DatasetWays:
             and not usable.issuperset(map(way.place_of, way.urls))
         ]
         has_copy = run and (
-            await self._files.has_copy(refused) or await self._files.has_left(dataset)
+            await self._files.has_copy(refused)
+            or await self._files.former.are_kept(dataset.name)
         )
         if not has_copy:
             return False

@@ -320,7 +320,7 @@ class DatasetRegistry:
         async for dataset, n_known in self._taken_from(record.url, graphs):
             if not are_too_few(n_statements, n_known):
                 replaced += await self.files.copies_of(dataset)
-                replaced += await self.files.drop_left(dataset)
+                replaced += await self.files.drop_former(dataset)
                 prefixes = [prefix.url for prefix in dataset.prefixes]
                 replaced += await self.ways.pages.withdrawn(prefixes, record)
         return replaced

@@ -54,15 +54,15 @@ class FileClaim:
 class _DatasetFiles:
     """The files of a dataset, and those that it dropped in the last run that listed it.
 
-    A response that is processed twice finds the dropped ones again. They may stay until
-    the `awaited` files are read, since a run; 0: none do.
+    A response that is processed twice finds the dropped ones again. Former files may
+    stay until the `awaited` ones are read.
     """
 
     run: int
     files: tuple[FileClaim, ...] = ()
     dropped: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
-    left_run: int = 0
+    has_former: bool = False
 
 
 class PortalFiles:
@@ -103,8 +103,8 @@ class PortalFiles:
             dropped = tuple(dict.fromkeys(x for x in before if x not in urls))
             new = {*(urls - known.keys()), *last.awaited}
             awaited = tuple(x.url for x in files if x.url in new and not x.is_page)
-            taken = _DatasetFiles(run, files, dropped, awaited, last.left_run)
-            if dropped or last.left_run:
+            taken = _DatasetFiles(run, files, dropped, awaited, last.has_former)
+            if dropped or last.has_former:
                 taken = await self._left(name, taken)
             if files or text:
                 entries[name] = encode(taken)
@@ -117,19 +117,22 @@ class PortalFiles:
     async def _left(self, name: str, taken: _DatasetFiles) -> _DatasetFiles:
         """Take the dropped files of a dataset; return it with those that stay."""
         owners = self._context.datasets.files
-        if taken.left_run:
-            await owners.take_back(name, [each.url for each in taken.files])
         lacking = await owners.lacking(taken.awaited)
         dropped = taken.dropped if taken.run == self._run else ()
         if lacking:
-            await owners.leave(name, dropped, lacking)
-            dropped, taken = (), replace(taken, left_run=taken.left_run or self._run)
-        left = await owners.left(name, has_all=not lacking) if taken.left_run else None
-        if dropped or left:
-            self._dropped[name] = (*dropped, *(left or ()))
-        if left is None:  # none stay
-            return replace(taken, awaited=(), left_run=0)
-        return taken
+            await owners.former.keep(name, dropped, lacking)
+            dropped, taken = (), replace(taken, has_former=True)
+        if taken.has_former:
+            present = {each.url for each in taken.files}
+            released = await owners.former.released(
+                name, present, has_others=not lacking
+            )
+            if released is None:
+                taken = replace(taken, has_former=False)
+            dropped += tuple(released or ())
+        if dropped:
+            self._dropped[name] = dropped
+        return taken if taken.has_former else replace(taken, awaited=())
 
     async def dropped(self) -> tuple[str, ...]:
         """Return the documents to withdraw, after all listed datasets were taken."""
@@ -152,8 +155,8 @@ class PortalFiles:
             known = {name: x for name, x in decoded.items() if x.run < self._run}
             gone = [name for name, each in known.items() if not each.files]
             for name in gone:
-                if known[name].left_run:
-                    await self._context.datasets.files.forget_left(name)
+                if known[name].has_former:
+                    await self._context.datasets.files.former.forget(name)
             await self._store.drop(self._portal, _FILES, gone)
             await self._revisit_left(known, missing)
             for name, each in known.items():
@@ -168,8 +171,8 @@ class PortalFiles:
         """Drop former files of unchanged datasets, if they need not stay any more."""
         entries: dict[str, str] = {}
         for name, each in known.items():
-            has_left = each.files and each.left_run and name not in missing
-            if has_left and (taken := await self._left(name, each)) != each:
+            has_former = each.files and each.has_former and name not in missing
+            if has_former and (taken := await self._left(name, each)) != each:
                 entries[name] = encode(taken)
         await self._store.put(self._portal, _FILES, entries)
 
