@@ -15,7 +15,6 @@ import fcntl
 import logging
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -102,9 +101,6 @@ class NQuadsStore:
         directory: of the segments; workers may share it.
         worker: unique among the workers that write to `directory`.
         run: returns the number of the crawl's current run.
-
-    Attributes:
-        recovered: report of the repair by `open`.
     """
 
     def __init__(
@@ -120,7 +116,6 @@ class NQuadsStore:
         self._limits = limits
         self._run = run
         self._segments: QuadSegments | None = None
-        self.recovered = RecoveryReport()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, _uri: str) -> Self:
@@ -142,7 +137,7 @@ class NQuadsStore:
             StoreFault: the directory cannot be created, read or written.
         """
         try:
-            self.recovered = await asyncio.to_thread(recover, self._directory)
+            await asyncio.to_thread(recover, self._directory)
             self._segments = QuadSegments(self._directory, self._worker, self._limits)
             await asyncio.to_thread(ensure_identity, self._directory)
             if self._run is not None:
@@ -181,21 +176,10 @@ class NQuadsStore:
             await segments.close()
 
 
-@dataclass(slots=True)
-class RecoveryReport:
-    """Counts of segments found by `recover`, and of bytes cut."""
+def recover(directory: Path) -> int:
+    """Cut torn ends off all segments, and seal them; return the length of these ends.
 
-    n_segments: int = 0  # all that were examined
-    n_sealed: int = 0  # finished before; not changed
-    n_locked: int = 0  # a live process is writing to them; not changed
-    n_foreign: int = 0  # not written by `QuadSegments`; not changed
-    n_cut: int = 0  # had a torn end
-    n_removed: int = 0  # no content left, whether cut or empty before
-    n_bytes_cut: int = 0  # length of all torn ends
-
-
-def recover(directory: Path) -> RecoveryReport:
-    """Cut torn ends off all segments, and seal them.
+    Segments of live processes, and files of other programs, are not changed.
 
     A sealed segment costs one read of 34 bytes. In any other, all headers are read, and
     members that were not known to be on disk when the last one was written are
@@ -207,52 +191,42 @@ def recover(directory: Path) -> RecoveryReport:
     Raises:
         OSError: the disk cannot be read or written.
     """
-    report = RecoveryReport()
-    if directory.is_dir():
-        for path in list_segments(directory):
-            report.n_segments += 1
-            _recover_segment(path, report)
-    return report
+    if not directory.is_dir():
+        return 0
+    return sum(_recover_segment(path) for path in list_segments(directory))
 
 
-def _recover_segment(path: Path, report: RecoveryReport) -> None:
+def _recover_segment(path: Path) -> int:
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:  # removed by another recovery or its writer
-        return
+        return 0
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        report.n_locked += 1
-    else:
-        _recover_locked(path, fd, report)
+        return _recover_locked(path, fd)
+    except BlockingIOError:  # a live process is writing to it
+        return 0
     finally:
         os.close(fd)
 
 
-def _recover_locked(path: Path, fd: int, report: RecoveryReport) -> None:
+def _recover_locked(path: Path, fd: int) -> int:
     n_bytes = os.fstat(fd).st_size
-    if is_sealed(fd, n_bytes):
-        report.n_sealed += 1
-        return
-    if not _is_ours(fd):
-        report.n_foreign += 1
-        return
+    if is_sealed(fd, n_bytes) or not _is_ours(fd):
+        return 0
     n_whole = count_whole_bytes(fd, n_bytes)
     if n_whole < n_bytes:
         logger.warning(
             "segment %(path)s: cut %(n)d bytes of unfinished documents",
             {"path": path, "n": n_bytes - n_whole},
         )
-        report.n_cut += 1
-        report.n_bytes_cut += n_bytes - n_whole
         os.ftruncate(fd, n_whole)
     if n_whole == 0:
-        report.n_removed += 1
         path.unlink(missing_ok=True)
-        return
-    os.fdatasync(fd)
-    os.pwrite(fd, SEAL, n_whole)
+    else:
+        os.fdatasync(fd)
+        os.pwrite(fd, SEAL, n_whole)
+    return n_bytes - n_whole
 
 
 def _is_ours(fd: int) -> bool:

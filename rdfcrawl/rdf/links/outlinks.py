@@ -42,7 +42,6 @@ _find_subjects = re.compile(rb"\n<([^>]*+)").findall
 _AFTER_OWN: Final = b"<?"
 _OWN_OBJECTS: Final = (b"> <>", b"> <#")
 _find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
-_WEB: Final = (b"http://", b"https://")
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
 

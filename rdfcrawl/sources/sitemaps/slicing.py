@@ -31,7 +31,6 @@ from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 
 MAX_TRIPLES: Final = 100_000  # of one description, or of each side of a comparison
 MEMORY_BYTES: Final = 32 * 2**20
-_BATCH = 10_000
 _BLOCK_BYTES: Final = 256 * 1024
 
 # Canonical N-Quads: subject, predicate, object (a node or a literal), graph.

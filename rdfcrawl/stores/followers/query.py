@@ -14,7 +14,6 @@ from rdfcrawl.core.namespaces import PREFIXES
 from rdfcrawl.rdf.results import WRITERS, write_table
 from rdfcrawl.stores.followers.query_text import has_dataset, unknown_prefixes
 
-FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}
 _OF_ASK: Final = {"json": ox.QueryResultsFormat.JSON, "xml": ox.QueryResultsFormat.XML}
 _BATCH_TRIPLES: Final = 10_000
@@ -65,8 +64,8 @@ def write_result(
         store: to query.
         query: SELECT, ASK, CONSTRUCT or DESCRIBE.
         file: to write to.
-        format_name: one of `FORMATS`; by default, a table or Turtle on a terminal,
-            and JSON or N-Triples in any other file.
+        format_name: `table`, `json`, `csv`, `tsv`, `xml`, `nt` or `ttl`; by default,
+            a table or Turtle on a terminal, and JSON or N-Triples in any other file.
         limit: maximum number of rows or triples.
 
     Raises:

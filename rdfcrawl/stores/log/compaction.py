@@ -76,7 +76,6 @@ class CompactionReport:
     Attributes:
         n_segments: finished segments that were examined.
         n_written: rewritten segments.
-        n_damaged: segments not rewritten because they are damaged.
         n_dropped: versions.
         n_bytes_before: of the rewritten files.
         n_bytes_after: of those that replace them.
@@ -85,7 +84,6 @@ class CompactionReport:
 
     n_segments: int = 0
     n_written: int = 0
-    n_damaged: int = 0
     n_dropped: int = 0
     n_bytes_before: int = 0
     n_bytes_after: int = 0
@@ -143,9 +141,7 @@ class _Compaction:
             latest = find_latest(self._log, segments, scratch=scratch)
             damaged = {damage.segment for damage in self._log.damages}
             for path in _wanted(segments, latest, least_share):
-                if f"quads/{path.name}" in damaged:
-                    self._report.n_damaged += 1
-                else:
+                if f"quads/{path.name}" not in damaged:
                     self._replace(path, latest)
         self._remove_superseded(patience_secs)
         return self._report

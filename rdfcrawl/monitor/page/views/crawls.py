@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -17,25 +16,6 @@ from rdfcrawl.monitor.page.known_crawls import (
 from rdfcrawl.monitor.page.rendering import PageRenderer
 
 _MOST: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ListedCrawl:
-    """A crawl in the list.
-
-    Attributes:
-        name: of the crawl.
-        place: `folder` or `Redis`.
-        path: of its page.
-        n_bytes: of its statements on this machine, compressed.
-        written_ms: time of the last of these, Unix time; 0: there are none.
-    """
-
-    name: str
-    place: str
-    path: str
-    n_bytes: int
-    written_ms: int
 
 
 class CrawlsView:
@@ -68,9 +48,7 @@ class CrawlsView:
             n_more=max(0, len(known) - _MOST),
         )
 
-    def _listed(self, crawl: KnownCrawl) -> ListedCrawl:
-        is_main = crawl.name == self._main_name
-        path = self._renderer.at("/" if is_main else f"/crawl/{crawl.name}/")
-        return ListedCrawl(
-            crawl.name, crawl.place, path, crawl.n_bytes, crawl.written_ms
-        )
+    def _listed(self, crawl: KnownCrawl) -> dict[str, str | int]:
+        """Return a crawl with the path of its page."""
+        path = "/" if crawl.name == self._main_name else f"/crawl/{crawl.name}/"
+        return crawl._asdict() | {"path": self._renderer.at(path)}

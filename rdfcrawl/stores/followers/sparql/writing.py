@@ -16,7 +16,6 @@ from rdfcrawl.stores.followers.sparql.statements import (
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 
 PREFIX: Final = "urn:rdfcrawl:"
-_NEW: Final = f"{PREFIX}new:"
 JOINT: Final = b" ;\n"
 
 
