@@ -23,6 +23,7 @@ from rdfcrawl.rdf.hdt.dictionary import TYPE_FRONT_CODING, encode_blocks
 from rdfcrawl.rdf.hdt.sequences import CheckedSpill, IntegerPacker, merge_strings
 from rdfcrawl.rdf.hdt.terms import from_n_quads
 from rdfcrawl.rdf.hdt.triples import KeyCodec, TriplesWriter, sort_triples
+from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM
 from rdfcrawl.rdf.text import gathered
 
 if TYPE_CHECKING:
@@ -196,9 +197,9 @@ def _kept(quads: bytes, log: FaultLog) -> Iterator[bytes]:
     for line in quads.splitlines(keepends=True):
         found = _QUAD.fullmatch(line)
         if found is None:
-            log.note(Reason.BAD_TERM, "statements about triple terms")
+            log.note(Reason.BAD_TERM, TRIPLE_TERM)
         elif b"\\u0000" in line and _NUL.search(line):
-            log.note(Reason.NUL_CHARACTER, "statements with U+0000 in a literal")
+            log.note(Reason.NUL_CHARACTER, "with U+0000 in a literal")
         else:
             yield found[1] + b".\n"
 

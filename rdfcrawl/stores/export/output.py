@@ -346,7 +346,9 @@ def _write_hdt(
         )
     except SourceFault as error:
         raise ConfigError(f"--format hdt: {error}") from error
-    return report.n_triples, Counter({str(x.reason): x.count for x in report.faults})
+    return report.n_triples, Counter(
+        {each.detail: each.count for each in report.faults}
+    )
 
 
 def _write_parquet(pieces: Iterable[DocumentPiece], file: ExportFile) -> int:

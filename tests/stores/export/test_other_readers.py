@@ -147,6 +147,15 @@ def test_lines_say_who_cannot_read_a_file(
     assert done.stderr.count("\n") == bool(line)
 
 
+def test_lines_say_why_statements_are_not_in_hdt(folder: Path) -> None:
+    """If HDT cannot hold statements, then a line for each reason says how many."""
+    name, root = str(folder / "left.hdt"), f"-sCRAWL_DIR={folder}"
+    done = scrapy("export", root, "--to", name)
+    assert done.returncode == 0
+    assert "5 statements with a triple term left out of hdt\n" in done.stderr
+    assert "1 statement with U+0000 in a literal left out of hdt\n" in done.stderr
+
+
 @pytest.mark.service
 @pytest.mark.in_turn(2)
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
