@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.extraction.plain import PlainReading
+    from rdfcrawl.rdf.graphs import Trust
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +122,7 @@ class ExtractPipeline:
             graph=graph_iri(document.url),
             media_type=response.media_type,
             charset=response.charset,
+            trust=_trust_in(document),
             limits=options.limits,
             environment=self._environment,
             wants_fingerprint=options.wants_facts,
@@ -132,16 +134,14 @@ class ExtractPipeline:
         source = body_of(document.response)
         if source is None:
             return None
-        follow, task = self._arguments_of(document).follow, document.record.task
-        # Graph names of a dataset may be on its other hosts.
-        trust = (isinstance(task, DumpPart) and task.graphs) or "same-origin"
+        follow = self._arguments_of(document).follow
         job = ReadingJob(
             url=document.url,
             graph=graph_iri(document.url),
             media_type=document.media_type,
             charset=document.response.charset,
             http_links=document.response.http_links,
-            trust=trust,
+            trust=_trust_in(document),
             wants_hyperlinks=follow.wants_hyperlinks,
             rules=self._options.rules,
             custom=self._options.custom,
@@ -203,6 +203,15 @@ class ExtractPipeline:
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self._services().contexts.load(url, document_url=document_url)
+
+
+def _trust_in(document: Document) -> Trust:
+    """Return the graphs that a document may name.
+
+    Those of a dataset may be on its other hosts.
+    """
+    task = document.record.task
+    return (isinstance(task, DumpPart) and task.graphs) or "same-origin"
 
 
 def _http_links(document: Document) -> ReadResult:

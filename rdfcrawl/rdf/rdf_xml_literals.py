@@ -144,22 +144,9 @@ class LiteralScreen:
         part = text[: max(end, 0)]
         if not part or namespaces is None or (b"!" in part and b"<!" in part):
             return None
-        n_literals = part.count(LITERAL)
-        first = part.find(b"<", part.find(LITERAL))
-        if (
-            part.startswith(b"</", first)
-            and len(_PLAIN_TEXT.findall(part)) == n_literals
-            and not _n_declared(part, self._n_root)
-        ):
-            new = part.replace(LITERAL, _DATATYPE)
-        else:
-            writer = _PlainWriter(namespaces)
-            new = _PLAIN_LITERAL.sub(writer.write, part)
-            n_names = part.count(b"xmlns", self._n_root) - writer.n_names
-            if n_names:  # outside of literals
-                n_names -= part.count(b"xmlns.", self._n_root) - writer.n_dots
-            if n_names or n_literals != writer.n_written:
-                return None
+        new = _typed(part, namespaces, part.count(LITERAL), self._n_root)
+        if new is None:
+            return None
         self._n_root = 0
         self._note_unseen(new)
         return new, end
@@ -250,6 +237,43 @@ class LiteralScreen:
         parser.ProcessingInstructionHandler = None
 
 
+def with_plain_literals(text: bytes, root: bytes) -> bytes | None:
+    """Return text behind the root with literals as text; None if not all are plain."""
+    tag = ROOT.search(root)
+    namespaces = _namespaces_of(tag[0]) if tag else None
+    n_literals = text.count(LITERAL)
+    if (
+        namespaces is None
+        or not n_literals
+        or n_literals < text.count(b"parseType")
+        or (b"!" in text and b"<!" in text)
+    ):
+        return None
+    return _typed(text, namespaces, n_literals, 0)
+
+
+def _typed(
+    text: bytes, namespaces: Namespaces, n_literals: int, n_root: int
+) -> bytes | None:
+    """Return text with its plain literals as text; None if there are not so many.
+
+    Or if others than the root, of `n_root` bytes, declare namespaces.
+    """
+    first = text.find(b"<", text.find(LITERAL))
+    if (
+        text.startswith(b"</", first)
+        and len(_PLAIN_TEXT.findall(text)) == n_literals
+        and not _n_declared(text, n_root)
+    ):
+        return text.replace(LITERAL, _DATATYPE)
+    writer = _PlainWriter(namespaces)
+    new = _PLAIN_LITERAL.sub(writer.write, text)
+    n_names = text.count(b"xmlns", n_root) - writer.n_names
+    if n_names:  # outside of literals
+        n_names -= text.count(b"xmlns.", n_root) - writer.n_dots
+    return None if n_names or n_literals != writer.n_written else new
+
+
 class _PlainWriter:
     """Writer of plain literals as text.
 
@@ -282,6 +306,7 @@ def _n_declared(text: bytes, begin: int = 0) -> int:
     return n and n - text.count(b"xmlns.", begin)
 
 
+@lru_cache(maxsize=64)
 def _namespaces_of(tag: bytes) -> Namespaces | None:
     """Return the namespaces that a root declares; None if not all are known."""
     found = _DECLARED.findall(tag)

@@ -23,6 +23,7 @@ from rdfcrawl.rdf.rdf_xml_literals import (
     START,
     LiteralScreen,
     MendingNeeded,
+    with_plain_literals,
 )
 from rdfcrawl.rdf.rdf_xml_names import NameScreen
 from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
@@ -130,8 +131,8 @@ class RdfXmlScreen(XmlScreen):
         names = self._its if _DIR_MARK in outline else ()
         if any(name in text for name in names) or _has_rare_values(text, outline):
             raise MendingNeeded
-        if _PARSE_TYPE_MARK in outline and not self._has_usual_parse_types(text):
-            parsed = self._with_parse_types(block)
+        if _PARSE_TYPE_MARK in outline:
+            parsed = self._with_types(block, begin, is_alone=is_alone)
         if self._literals is not None:
             parsed = self._literals.feed(parsed, is_last=is_last)
         if parsed is not block:
@@ -206,6 +207,19 @@ class RdfXmlScreen(XmlScreen):
             self._n_before = begin + len(tag)
             return block[:begin] + tag + block[end:]
         return block
+
+    def _with_types(self, block: bytes, begin: int, *, is_alone: bool) -> bytes:
+        """Return a text with the values of `rdf:parseType` that the parser knows.
+
+        Plain literals are typed, if the block is all of the document.
+        """
+        text = block[begin:]
+        typed = with_plain_literals(text, block[:begin]) if is_alone else None
+        if typed is not None:
+            return block[:begin] + typed
+        if self._has_usual_parse_types(text):
+            return block
+        return self._with_parse_types(block)
 
     def _with_parse_types(self, block: bytes) -> bytes:
         """Return the text with other values of `rdf:parseType` read as Literal.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
     from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+    from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
 _SMALL_BYTES: Final = 32 * 1024  # below, the overhead of reading matters
@@ -92,46 +93,45 @@ class PlainReading(NamedTuple):
 
 
 def plain_lines(
-    data: bytes | None,
-    document_format: Format,
-    *,
-    graph: str,
-    key: str,
-    charset: str,
-    limits: ParseLimits,
+    data: bytes | None, document_format: Format, output: QuadOutput, *, charset: str
 ) -> PlainLines | None:
     """Return the statements of a small document of canonical lines, else None.
 
     Args:
         data: the document, if it is in memory.
         document_format: of the document.
-        graph: of its statements.
-        key: source of the blank node labels.
+        output: of the statements. For documents beyond its limits, or without a graph,
+            None is returned, and nothing is noted.
         charset: that the server declares, or empty.
-        limits: for larger documents, None is returned.
 
     Raises:
         SourceFault: the name of the graph is not an IRI.
     """
-    if data is None or len(data) > min(_SMALL_BYTES, limits.literal_bytes):
+    limits = output.limits
+    if data is None or output.graph is None:
+        return None
+    if len(data) > min(_SMALL_BYTES, limits.literal_bytes):
         return None
     found = canonical_lines(data, document_format, charset=charset, limits=limits)
-    if found is None or found[1]:
+    if found is None or not found[0] or found[0].count(b"\n") > limits.n_quads:
         return None
-    return _placed(found[0], graph=graph, key=key, limits=limits)
+    if not found[1]:
+        return _placed(found[0], output)
+    chunks = [*output.chunks((found[0],), has_graphs=True)]
+    bare = output.bare(chunks[0]) if len(chunks) == 1 else None
+    return PlainLines(b"".join(chunks), bare, output.n_quads, output.log.all())
 
 
-def _placed(
-    lines: bytes, *, graph: str, key: str, limits: ParseLimits
-) -> PlainLines | None:
+def _placed(lines: bytes, output: QuadOutput) -> PlainLines:
     text = bare = lines
     if b"_" in text and b"_:" in text:  # one byte is found much faster than two
-        text, bare = BlankNodes(key).relabelled(text)
+        text, bare = BlankNodes(output.key or output.url).relabelled(text)
     # A line contains no other line feed.
     statements = text.split(b" .\n")
-    placed = (b" <%s> .\n" % check_iri(graph).encode()).join(statements)
-    n_quads = len(statements) - 1
-    return None if n_quads > limits.n_quads else PlainLines(placed, bare, n_quads)
+    graph = check_iri(output.graph or "").encode()
+    return PlainLines(
+        (b" <%s> .\n" % graph).join(statements), bare, len(statements) - 1
+    )
 
 
 def _read_lines(
@@ -152,8 +152,9 @@ def _read_lines(
     lines = _strict_lines(text, document_format, base=output.url)
     if not lines or log.all() or len(lines) > min(CHUNK_BYTES, limits.literal_bytes):
         return None
-    found = _placed(lines, graph=output.graph or "", key=output.url, limits=limits)
-    return None if found is None or found.n_quads == LARGEST_BATCH else found
+    found = _placed(lines, output)
+    is_cut = found.n_quads == LARGEST_BATCH or found.n_quads > limits.n_quads
+    return None if is_cut else found
 
 
 def _strict_lines(text: bytes, document_format: Format, *, base: str) -> bytes | None:
@@ -199,6 +200,7 @@ def read_plain(  # noqa: PLR0913  # keywords
     graph: str,
     media_type: str,
     charset: str,
+    trust: Trust,
     limits: ParseLimits,
     environment: ReaderContext,
     wants_fingerprint: bool,
@@ -216,15 +218,15 @@ def read_plain(  # noqa: PLR0913  # keywords
         SourceFault: the name of the graph is not an IRI.
     """
     declared = format_of_media_type(media_type)
-    found: PlainLines | None = None
     if declared is None or not body:
         return None
+    output = QuadOutput(
+        url=url, graph=graph, trust=trust, limits=limits, log=FaultLog()
+    )
+    found: PlainLines | None = None
     if declared.is_line_based:
-        found = plain_lines(
-            body, declared, graph=graph, key=url, charset=charset, limits=limits
-        )
+        found = plain_lines(body, declared, output, charset=charset)
     elif declared in _READ and _is_in(declared, body, url=url, media_type=media_type):
-        output = QuadOutput(url=url, graph=graph, limits=limits, log=FaultLog())
         try:
             found = _read_lines(
                 body, declared, output, charset=charset, environment=environment

@@ -194,15 +194,11 @@ class DocumentReading:
         """Return the statements of a small document of canonical lines, else None."""
         job, decision = self._job, self._decision
         is_refuted = decision.refuted  # which is noted
-        if decision.format is None or is_refuted or job.graph is None:
+        if decision.format is None or is_refuted:
             return None
+        output = self._output(job.graph, job.key)
         found = plain_lines(
-            self._source.data,
-            decision.format,
-            graph=job.graph,
-            key=job.key or job.url,
-            charset=job.charset,
-            limits=job.limits,
+            self._source.data, decision.format, output, charset=job.charset
         )
         if found is None:
             return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.plain import PlainReading
 
 TURTLE, RDF_XML = "text/turtle", "application/rdf+xml"
-JSON_LD = "application/ld+json"
+JSON_LD, N_QUADS = "application/ld+json", "application/n-quads"
 URL = "http://e.example/d"
 JOB = ReadingJob(
     url=URL,
@@ -47,6 +47,7 @@ def plain(body: bytes, job: ReadingJob = JOB) -> PlainReading | None:
         graph=job.graph or "",
         media_type=job.media_type,
         charset=job.charset,
+        trust=job.trust,
         limits=job.limits,
         environment=INLINE,
         wants_fingerprint=job.wants_fingerprint,
@@ -136,6 +137,27 @@ def test_faults_are_kept() -> None:
         assert found is not None
         assert found.faults
         assert is_equal(body, job)
+
+
+def test_graphs_are_trusted() -> None:
+    """If a dataset may name graphs of another site, then also in a small part."""
+    bare, graph = b'<s:a> <p:a> "a"', b" <http://o.example/g> .\n"
+    node = b'{"@id": "http://o.example/g", "@graph": {"p:a": "a"}}'
+    for body, media_type in (bare + graph, N_QUADS), (node, JSON_LD):
+        job = replace(JOB, media_type=media_type)
+        assert is_equal(body, job)
+        assert is_equal(body, replace(job, trust=("http://o.example/",)))
+        found = plain(body, replace(job, trust=("http://o.example/",)))
+        assert found is not None
+        assert found.chunk.endswith(graph)
+        assert not found.faults
+    job = replace(JOB, media_type=N_QUADS)
+    body = bare + graph
+    for others in bare + b" .\n", bare + b" _:g .\n_:a <p:a> _:g .\n":
+        assert is_equal(others, job)
+        assert is_equal(others + body, job)
+    assert plain(body + body, replace(job, limits=ParseLimits(n_quads=1))) is None
+    assert plain(body, replace(job, limits=ParseLimits(literal_bytes=9))) is None
 
 
 def test_limits_hold() -> None:
