@@ -10,6 +10,11 @@ crawls cases, or all documents in a folder, and compares the stored statements w
 those of other readers: each difference has a line with the verdict, then the statements
 that only one of both has (- theirs, + ours).
 
+    python -m tests.corpora --ways [FILE.toml[:NAME] | FOLDER ...]
+
+crawls cases or documents, passes each to `extract` and to `scrapy rdf`, and prints
+those with another result than that of the crawl: 20 minutes for all cases.
+
     python -m tests.corpora --mutants [SYNTAX ...]
 
 puts errors into a well-formed document of each syntax, and prints statements that are
@@ -26,14 +31,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.conftest import LOOPBACK_NETS
 from tests.corpora.cases import FOLDER, documents, load
-from tests.corpora.comparing import differences, surplus, wanted
+from tests.corpora.comparing import differences, surplus, unlike, wanted
 from tests.corpora.judging import Verdict, judge
 from tests.corpora.mutants import DOCUMENTS
 from tests.corpora.others import read_by_others
 from tests.corpora.radius import kept_by_others, silent_drops
-from tests.corpora.readings import crawl, extract_all
+from tests.corpora.readings import crawl, extract_all, show_all
 from tests.corpora.serving import CaseServer
+from tests.support.command_forks import scrapy
 from tests.support.crawl_fixtures import Commands
 
 if TYPE_CHECKING:
@@ -69,15 +76,39 @@ def check(cases: list[Case]) -> int:
     return n_failed
 
 
+def compare_ways(cases: list[Case]) -> int:
+    """Print cases that `extract` or `scrapy rdf` read otherwise; return how many."""
+    n_unlike = 0
+    with tempfile.TemporaryDirectory() as folder, CaseServer(cases) as server:
+        crawled, bases = _crawled(folder, cases, server.bases), server.bases
+        rdf = partial(scrapy, "rdf", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
+        for way, readings in (
+            ("extract", extract_all(cases, bases)),
+            ("scrapy rdf", show_all(rdf, cases, bases, Path(folder))),
+        ):
+            for name, reading in readings.items():
+                if lines := unlike(crawled[name], reading, bases[name]):
+                    n_unlike += 1
+                    print(f"{name}: {way}", *lines, sep="\n    ")
+    print(f"{len(cases)} cases, {n_unlike} read otherwise than by the crawl")
+    return n_unlike
+
+
+def _crawled(
+    folder: str, cases: list[Case], bases: Mapping[str, str]
+) -> dict[str, Reading]:
+    commands = Commands(partial(Path, folder))
+    try:
+        return crawl(commands, cases, bases)
+    finally:
+        commands.stop()
+
+
 def compare(cases: list[Case]) -> int:
     """Print how other readers differ from a crawl; return how often they are better."""
     with tempfile.TemporaryDirectory() as folder, CaseServer(cases) as server:
-        commands = Commands(partial(Path, folder))
-        try:
-            readings = crawl(commands, cases, server.bases)
-        finally:
-            commands.stop()
-        verdicts = Counter(_verdicts(cases, readings, server.bases))
+        readings = _crawled(folder, cases, server.bases)
+    verdicts = Counter(_verdicts(cases, readings, server.bases))
     for (reader, verdict), n in sorted(verdicts.items()):
         print(f"{n:5} {reader}: {verdict}")
     return sum(n for (_, verdict), n in verdicts.items() if verdict == Verdict.THEIRS)
@@ -141,11 +172,14 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.corpora")
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("--ways", action="store_true")
     parser.add_argument("paths", nargs="*")
     given = parser.parse_args(words)
     if given.mutants:
         return bool(damage(given.paths))
     cases = list(_named(given.paths or [str(FOLDER)]))
+    if given.ways:
+        return bool(compare_ways(cases))
     is_known = all(case.want is not None for case in cases)
     return bool(check(cases) if is_known and not given.judge else compare(cases))
 
