@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any, Final
 
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, in_order, numbers_of
+from rdfcrawl.monitor.page.kept_orders import Query, SortedRows
 
-_FEW: Final = 1000  # the first datasets of an order: later ones take a full sort
 _SHARE: Final = "MIN(1.0, 1.0 * n_stored / NULLIF(n_stated, 0))"
 ORDERS: Final[Mapping[str, str]] = {
     "name": "name",
@@ -113,18 +110,14 @@ class DatasetChoice:
 
 
 class DatasetTable:
-    """The datasets of an index. A large table is sorted rarely: see `KeptOrders`.
+    """The datasets of an index.
 
     Args:
         indexed: queries the index.
     """
 
-    def __init__(
-        self, indexed: Callable[[str, Sequence[Any]], Awaitable[list[Any]]]
-    ) -> None:
-        self._indexed = indexed
-        self._orders = KeptOrders()
-        self._turn = asyncio.Lock()  # visitors with the same choice wait for one sort
+    def __init__(self, indexed: Query) -> None:
+        self._rows = SortedRows(indexed, "dataset", COLUMNS)
 
     async def choose(
         self, choice: DatasetChoice
@@ -133,48 +126,12 @@ class DatasetTable:
 
         A page number beyond the end is replaced by the last page.
         """
-        order = await self._order_of(choice)
-        last = max(1, -(-order.n // choice.most))
-        if choice.page > last:
-            choice = replace(choice, page=last)
-            order = await self._order_of(choice)
-        numbers = order.page((choice.page - 1) * choice.most, choice.most)
-        marks = ", ".join("?" * len(numbers))
-        found = await self._indexed(
-            f"SELECT rowid, {COLUMNS} FROM dataset WHERE rowid IN ({marks})",  # noqa: S608
-            list(numbers),
+        first, order = (choice.page - 1) * choice.most, f"{ORDERS[choice.sort]}, name"
+        found = await self._rows.page(
+            *choice.where(), order, first=first, most=choice.most
         )
-        rows = [DatasetRow(*row) for row in in_order(found, numbers)]
-        return choice, order.n, rows
-
-    async def _order_of(self, choice: DatasetChoice) -> RowOrder:
-        """Return the order of datasets, at least to the end of the page."""
-        is_full_sort = choice.page * choice.most > _FEW
-        key = replace(choice, page=0, most=0), is_full_sort
-        if (known := self._orders.get(key)) is not None:
-            return known
-        async with self._turn:
-            if (known := self._orders.get(key)) is None:
-                began = monotonic()
-                known = await self._sorted(choice, is_full_sort=is_full_sort)
-                self._orders.put(key, known, began)
-        return known
-
-    async def _sorted(self, choice: DatasetChoice, *, is_full_sort: bool) -> RowOrder:
-        where, values = choice.where()
-        rows = await self._indexed(
-            f"SELECT rowid FROM dataset WHERE {where}"  # noqa: S608
-            f" ORDER BY {ORDERS[choice.sort]}, name LIMIT ?",
-            [*values, -1 if is_full_sort else _FEW],
-        )
-        n = len(rows)
-        if n == _FEW and not is_full_sort:
-            counted = await self._indexed(
-                f"SELECT COUNT(*) FROM dataset WHERE {where}",  # noqa: S608
-                values,
-            )
-            n = counted[0][0] if counted else n
-        return RowOrder(n, numbers_of(rows))
+        choice = replace(choice, page=found.first // choice.most + 1)
+        return choice, found.n, [DatasetRow(*row) for row in found.rows]
 
 
 _IN_RANGE: Final = (
@@ -188,9 +145,7 @@ _ROWS: Final = (
 
 
 async def read_host_datasets(
-    indexed: Callable[[str, Sequence[Any]], Awaitable[list[Any]]],
-    names: Sequence[str],
-    most: int,
+    indexed: Query, names: Sequence[str], most: int
 ) -> list[DatasetRow]:
     """Return datasets of some hosts, those with most statements first.
 

@@ -37,12 +37,7 @@ from rdfcrawl.monitor.operating.hosts import (
     read_places,
 )
 from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-from rdfcrawl.monitor.page.kept_orders import (
-    KeptOrders,
-    RowOrder,
-    numbers_of,
-    rows_by_number,
-)
+from rdfcrawl.monitor.page.kept_orders import SortedRows
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 
 logger = logging.getLogger(__name__)
@@ -51,7 +46,6 @@ T = TypeVar("T")
 
 _CACHE_KIB: Final = 16 * 1024
 _BATCH_SIZE: Final = 500  # keys in one statement
-_FEW: Final = 1000  # the first hosts of an order: later ones take a full sort
 _SCHEMA: Final = """
 CREATE TABLE host (
     key TEXT PRIMARY KEY, phase TEXT NOT NULL DEFAULT '', n_queued INTEGER DEFAULT 0,
@@ -87,8 +81,6 @@ ON CONFLICT (key) DO UPDATE SET n_documents = excluded.n_documents,
 _NAMES: Final = """
 SELECT name FROM figure WHERE {} = ? ORDER BY n_documents DESC LIMIT ?
 """
-_COUNT: Final = "SELECT count(*) FROM host"
-_NUMBERS: Final = "SELECT rowid FROM host"
 _GONE: Final = """
 UPDATE host SET phase = '', n_queued = 0, n_over = 0, delay_ms = NULL,
     delay_from = '', next_ms = 0, n_failures = 0, budget = NULL
@@ -159,8 +151,7 @@ _STATE: Final = (
     *("phase", "n_queued", "n_over", "delay_ms", "delay_from", "next_ms"),
     *("n_failures", "budget"),
 )
-_FIELDS: Final = ", ".join(HostRow.__dataclass_fields__)
-_ROWS: Final = f"SELECT rowid, {_FIELDS} FROM host WHERE rowid IN ({{}})"  # noqa: S608
+_FIELDS: Final = tuple(HostRow.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +196,9 @@ def state_of(host: HostSummary) -> dict[str, Any]:
 
 
 class HostTable:
-    """The table; each method may be called by any thread, and takes milliseconds.
+    """The table; each method takes milliseconds.
+
+    Those that are no coroutines may be called by any thread.
 
     Args:
         is_grouped: keys may cover several hosts.
@@ -219,7 +212,7 @@ class HostTable:
         self._connection.executescript(_SCHEMA + (_INDEX if is_grouped else ""))
         self._by = "key" if is_grouped else "name"  # the same, and has an index
         self._lock = threading.Lock()
-        self._orders = KeptOrders()
+        self._rows = SortedRows(self._query, "host", ", ".join(_FIELDS))
 
     def put(self, hosts: Iterable[HostSummary], sweep: int) -> None:
         """Set the states of hosts, as read by a sweep."""
@@ -252,57 +245,36 @@ class HostTable:
                 marks = ", ".join("?" * len(some))
                 self._connection.execute(_SUM.format(self._by, marks), some)
 
-    def choose(self, choice: HostChoice) -> tuple[int, list[HostRow]]:
-        """Return the number of matching hosts, and the hosts of the page.
+    async def choose(self, choice: HostChoice) -> tuple[HostChoice, int, list[HostRow]]:
+        """Return the choice, the number of matching hosts, and the hosts of the page.
 
-        A large table is sorted rarely: its order may be some seconds old.
+        A page beyond the end is replaced by the last one. A large table is sorted
+        rarely: its order may be some seconds old.
         """
-        with self._lock:
-            order = self._order_of(choice)
-            rows = rows_by_number(
-                self._connection, _ROWS, order.page(choice.first, choice.most)
-            )
-        names = HostRow.__dataclass_fields__
-        found = [HostRow(**dict(zip(names, row, strict=True))) for row in rows]
-        return order.n, found
-
-    def _order_of(self, choice: HostChoice) -> RowOrder:
-        """Return the order of hosts, at least to the end of the page."""
-        end = choice.first + choice.most
-        is_full_sort = end > _FEW
-        key = replace(choice, first=0, most=0), is_full_sort
-        if (known := self._orders.get(key)) is not None:
-            return known
-        began = monotonic()
-        where, values = choice.where()
-        execute = self._connection.execute
-        ((n,),) = execute(f"{_COUNT} WHERE {where}", values).fetchall()
-        order = _order(choice.sort, is_down=choice.is_down)
-        rows = execute(
-            f"{_NUMBERS} WHERE {where} ORDER BY {order} LIMIT ?",
-            (*values, -1 if is_full_sort else _FEW),
+        direction = "DESC" if choice.is_down else "ASC"
+        order = f"{COLUMNS[choice.sort]} {direction} NULLS LAST, key ASC"
+        found = await self._rows.page(
+            *choice.where(), order, first=choice.first, most=choice.most
         )
-        found = RowOrder(n, numbers_of(rows))
-        self._orders.put(key, found, began)
-        return found
+        hosts = [HostRow(**dict(zip(_FIELDS, x, strict=True))) for x in found.rows]
+        return replace(choice, first=found.first), found.n, hosts
 
-    def names_of(self, key: str, most: int) -> list[str]:
+    async def names_of(self, key: str, most: int) -> list[str]:
         """Return the hosts of a key, those with most documents first."""
-        with self._lock:
-            rows = self._connection.execute(
-                _NAMES.format(self._by), (key, most)
-            ).fetchall()
+        rows = await self._query(_NAMES.format(self._by), (key, most))
         return [name for (name,) in rows]
+
+    async def _query(self, query: str, values: Sequence[Any]) -> list[Any]:
+        def fetch() -> list[Any]:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+
+        return await asyncio.to_thread(fetch)
 
     def close(self) -> None:
         """Delete the table."""
         with self._lock:
             self._connection.close()
-
-
-def _order(sort: str, *, is_down: bool) -> str:
-    """Return the order in SQL: ties by name, and empty values last."""
-    return f"{COLUMNS[sort]} {'DESC' if is_down else 'ASC'} NULLS LAST, key ASC"
 
 
 _LAST: Final[list[HostPlace]] = [(-1, "")]  # after the last page

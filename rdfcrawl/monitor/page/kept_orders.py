@@ -1,18 +1,21 @@
-"""Cache of row orders, since sorting takes longer than reading a page."""
+"""Pages of large tables, whose row orders are cached: sorting takes longest."""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
+import asyncio
 from array import array
-from collections.abc import Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _KEPT: Final = 16  # orders, of 4 bytes a row
 _FRESH: Final = 20.0  # lifetime by sorting time: sorting takes 5% of a core
 _MOST_FRESH_SECS: Final = 15.0
+_FEW: Final = 1000  # the first rows of an order: later ones take a full sort
+
+Query = Callable[[str, Sequence[Any]], Awaitable[list[Any]]]
+_Sort = tuple[str, tuple[Any, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,32 @@ class RowOrder:
         return self.rows[first : first + most]
 
 
+class RowPage(NamedTuple):
+    """A page of rows.
+
+    Attributes:
+        n: number of all matching rows.
+        first: position of the first row of the page, from 0.
+        rows: of the page.
+    """
+
+    n: int
+    first: int
+    rows: list[tuple[Any, ...]]
+
+
 class KeptOrders:
     """The latest orders, each kept for twenty times its sorting time.
 
-    So small tables are sorted for each visitor, and large ones rarely. Each method may
-    be called by any thread.
+    So small tables are sorted for each visitor, and large ones rarely.
     """
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[float, RowOrder]] = {}
-        self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> RowOrder | None:
         """Return a fresh order, or None."""
-        with self._lock:
-            end, order = self._kept.get(key, (0.0, None))
+        end, order = self._kept.get(key, (0.0, None))
         return order if monotonic() < end else None
 
     def put(self, key: Hashable, order: RowOrder, began: float) -> None:
@@ -64,42 +78,76 @@ class KeptOrders:
         """
         now = monotonic()
         end = now + min(_MOST_FRESH_SECS, _FRESH * (now - began))
-        with self._lock:
-            self._kept.pop(key, None)
-            self._kept[key] = end, order
-            while len(self._kept) > _KEPT:
-                del self._kept[next(iter(self._kept))]
+        self._kept.pop(key, None)
+        self._kept[key] = end, order
+        while len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
 
 
-def numbers_of(found: Iterable[tuple[int]]) -> array[int]:
-    """Return the row numbers that a query selects as its only column."""
-    return array("q", (number for (number,) in found))
-
-
-def rows_by_number(
-    connection: sqlite3.Connection, query: str, numbers: Iterable[int]
-) -> list[Any]:
-    """Return rows in the order of their numbers, without deleted rows.
+class SortedRows:
+    """Pages of a table in SQLite. A large table is sorted rarely: see `KeptOrders`.
 
     Args:
-        connection: to the database.
-        query: whose condition ends with `rowid IN ({})`, and whose first column is
-            the number.
-        numbers: of rows, some hundreds at most.
+        query: runs a query with its values.
+        table: its name.
+        columns: of the rows, in SQL.
     """
-    wanted = list(numbers)
-    marks = ", ".join("?" * len(wanted))
-    return in_order(connection.execute(query.format(marks), wanted), wanted)
 
+    def __init__(self, query: Query, table: str, columns: str) -> None:
+        self._query, self._table, self._columns = query, table, columns
+        self._orders = KeptOrders()
+        self._turn = asyncio.Lock()  # visitors of one page wait for one sort
 
-def in_order(rows: Iterable[Any], numbers: Iterable[int]) -> list[Any]:
-    """Return rows in the order of their numbers, without the numbers.
+    async def page(
+        self, where: str, values: Sequence[Any], order: str, *, first: int, most: int
+    ) -> RowPage:
+        """Return the rows of a page; beyond the end, those of the last page.
 
-    Deleted rows are left out.
+        Args:
+            where: condition in SQL, of constants alone.
+            values: of the condition.
+            order: in SQL, likewise.
+            first: position of the first row, from 0.
+            most: limit of rows.
+        """
+        sort = where, tuple(values), order
+        found = await self._order_of(sort, first + most)
+        if first >= found.n:
+            first = max(0, found.n - 1) // most * most
+            found = await self._order_of(sort, first + most)
+        numbers = list(found.page(first, most))
+        marks = ", ".join("?" * len(numbers))
+        rows = await self._query(
+            f"SELECT rowid, {self._columns} FROM {self._table}"  # noqa: S608
+            f" WHERE rowid IN ({marks})",
+            numbers,
+        )
+        known = {row[0]: row[1:] for row in rows}  # without deleted rows
+        return RowPage(found.n, first, [known[x] for x in numbers if x in known])
 
-    Args:
-        rows: each begins with its number.
-        numbers: in order.
-    """
-    found = {row[0]: row[1:] for row in rows}
-    return [found[number] for number in numbers if number in found]
+    async def _order_of(self, sort: _Sort, end: int) -> RowOrder:
+        """Return the order of rows, at least to the end of a page."""
+        is_full_sort = end > _FEW
+        key = sort, is_full_sort
+        if (known := self._orders.get(key)) is not None:
+            return known
+        async with self._turn:
+            if (known := self._orders.get(key)) is None:
+                began = monotonic()
+                known = await self._sorted(*sort, is_full_sort=is_full_sort)
+                self._orders.put(key, known, began)
+        return known
+
+    async def _sorted(
+        self, where: str, values: Sequence[Any], order: str, *, is_full_sort: bool
+    ) -> RowOrder:
+        selected = f"FROM {self._table} WHERE {where}"
+        rows = await self._query(
+            f"SELECT rowid {selected} ORDER BY {order} LIMIT ?",
+            (*values, -1 if is_full_sort else _FEW),
+        )
+        n = len(rows)
+        if n == _FEW and not is_full_sort:
+            counted = await self._query(f"SELECT COUNT(*) {selected}", values)
+            n = counted[0][0] if counted else n
+        return RowOrder(n, array("q", (number for (number,) in rows)))

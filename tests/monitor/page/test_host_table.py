@@ -48,9 +48,9 @@ def table() -> Iterator[HostTable]:
     table.close()
 
 
-def keys(table: HostTable, **choice: Any) -> str:
+async def keys(table: HostTable, **choice: Any) -> str:
     """Return the first letters of the hosts of a choice."""
-    _, hosts = table.choose(HostChoice(**choice))
+    _, _, hosts = await table.choose(HostChoice(**choice))
     return "".join(each.key[0] for each in hosts)
 
 
@@ -71,10 +71,10 @@ def keys(table: HostTable, **choice: Any) -> str:
         ("phase", "abcd"),
     ],
 )
-def test_each_column_sorts(table: HostTable, sort: str, down: str) -> None:
+async def test_each_column_sorts(table: HostTable, sort: str, down: str) -> None:
     """If hosts are sorted by a column, then names decide between equal ones."""
-    assert keys(table, sort=sort) == down
-    n, hosts = table.choose(HostChoice(sort=sort, is_down=False))
+    assert await keys(table, sort=sort) == down
+    _, n, hosts = await table.choose(HostChoice(sort=sort, is_down=False))
     assert n == 4
     assert sorted(each.key[0] for each in hosts) == list("abcd")
 
@@ -99,42 +99,44 @@ def test_columns_are_all_tried() -> None:
         ({"is_faulty": True, "phase": "ready", "text": "c"}, ""),
     ],
 )
-def test_filters_hold_together(
+async def test_filters_hold_together(
     table: HostTable, choice: dict[str, Any], found: str
 ) -> None:
     """If several filters are set, then hosts are shown for which all hold."""
-    assert keys(table, sort="name", is_down=False, **choice) == found
+    assert await keys(table, sort="name", is_down=False, **choice) == found
 
 
-def test_pages_have_each_host_once(table: HostTable) -> None:
-    """If one page after another is requested, then each host is on one of them."""
+async def test_pages_have_each_host_once(table: HostTable) -> None:
+    """If one page after another is requested, then each host is on one of them.
+
+    A page beyond the end is the last one.
+    """
     choice = HostChoice(sort="queue", most=3)
-    pages = [table.choose(replace(choice, first=first)) for first in (0, 3, 6)]
-    assert [n for n, _ in pages] == [4, 4, 4]
-    assert [[each.key[0] for each in found] for _, found in pages] == [
-        ["a", "b", "c"],
-        ["d"],
-        [],
-    ]
+    for first, begin, found in ((0, 0, "abc"), (3, 3, "d"), (6, 3, "d"), (99, 3, "d")):
+        page, n, hosts = await table.choose(replace(choice, first=first))
+        assert (page.first, n) == (begin, 4)
+        assert "".join(each.key[0] for each in hosts) == found
 
 
-def test_host_that_left_the_frontier_keeps_its_figures(table: HostTable) -> None:
+async def test_host_that_left_the_frontier_keeps_its_figures(
+    table: HostTable,
+) -> None:
     """If the frontier has lost a host, then only its fetched documents are shown."""
     table.put([summary("c.example")], 2)
     assert table.end_sweep(2) == 1
-    _, hosts = table.choose(HostChoice(text="b.example"))
+    _, _, hosts = await table.choose(HostChoice(text="b.example"))
     assert (hosts[0].phase, hosts[0].budget, hosts[0].delay_ms) == ("", None, None)
     assert (hosts[0].n_queued, hosts[0].n_documents) == (0, 20)
 
 
-def test_key_has_the_sums_of_its_hosts() -> None:
+async def test_key_has_the_sums_of_its_hosts() -> None:
     """If a key stands for several hosts, then it has their sums, and they are known."""
     table = HostTable(is_grouped=True)
     table.put_figures([figures("x.a.example", "a.example", n_documents=2, last_ms=1)])
     table.put_figures([figures("y.a.example", "a.example", n_documents=3, last_ms=8)])
     table.put_figures([figures("x.a.example", "a.example", n_documents=4, last_ms=1)])
-    n, (host,) = table.choose(HostChoice())
+    _, n, (host,) = await table.choose(HostChoice())
     assert (n, host.key, host.n_documents, host.last_ms) == (1, "a.example", 7, 8)
-    assert table.names_of("a.example", 9) == ["x.a.example", "y.a.example"]
-    assert table.names_of("a.example", 1) == ["x.a.example"]
+    assert await table.names_of("a.example", 9) == ["x.a.example", "y.a.example"]
+    assert await table.names_of("a.example", 1) == ["x.a.example"]
     table.close()

@@ -6,8 +6,12 @@ import sqlite3
 from array import array
 from contextlib import closing
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, rows_by_number
+from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, SortedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ORDER = RowOrder(3, array("q", (7, 5, 6)))
 
@@ -30,12 +34,17 @@ def test_few_orders_are_kept() -> None:
     assert kept == list(range(84, 100))
 
 
-def test_rows_come_in_order_without_lost_ones() -> None:
-    """If rows are read by number, then the order stays, and lost rows are left out."""
+async def test_rows_come_in_order_without_lost_ones() -> None:
+    """If a row is deleted after the sort, then the others of its page stay in order."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (name TEXT)")
-        connection.executemany("INSERT INTO t VALUES (?)", ["a", "b", "c"])
-        query = "SELECT rowid, name FROM t WHERE rowid IN ({})"
-        found = rows_by_number(connection, query, (3, 9, 1))
-    assert found == [("c",), ("a",)]
-    assert list(_ORDER.page(1, 2)) == [5, 6]
+        connection.executemany("INSERT INTO t VALUES (?)", ["a", "c", "d", "b"])
+
+        async def query(text: str, values: Sequence[Any]) -> list[Any]:
+            found = connection.execute(text, values).fetchall()
+            connection.execute("DELETE FROM t WHERE name = 'b'")
+            return found
+
+        rows = SortedRows(query, "t", "name")
+        page = await rows.page("name > ?", ("",), "name DESC", first=1, most=3)
+    assert page == (4, 1, [("c",), ("a",)])

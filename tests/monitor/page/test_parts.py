@@ -7,6 +7,7 @@ import errno
 import logging
 import re
 import socket
+from array import array
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -26,7 +27,7 @@ from rdfcrawl.monitor.page.guarding import (
     is_foreign,
     read_form,
 )
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, numbers_of
+from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder
 from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback, page_socket
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
 from rdfcrawl.monitor.page.query_service import (
@@ -323,7 +324,7 @@ def test_kept_answers_and_orders_end(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
     answers, key = KeptAnswers(), AnswerKey("q", 1, 1)
     answers.put(key, PagedAnswer(QueryAnswer(kind="rows"), ["[]"], 1))
-    orders, order = KeptOrders(), RowOrder(1, numbers_of([(7,)]))
+    orders, order = KeptOrders(), RowOrder(1, array("q", [7]))
     orders.put("long", order, 0.0)
     orders.put("short", order, 999.9)
     for secs, has_answer, has_long, has_short in [

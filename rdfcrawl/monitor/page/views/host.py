@@ -63,7 +63,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             raise web.HTTPBadRequest(reason="key: name a host, as on /hosts")
         most = int_parameter(request.query, "most", _SHOWN, least=1, most=MAX_FETCHES)
         table = context.sweep.table
-        names = await asyncio.to_thread(table.names_of, key, _MAX_NAMES) or [key]
+        names = await table.names_of(key, _MAX_NAMES) or [key]
         limits, delay_ms = await _read_limits(context, key)
         logged = await _read_logs(context, names)
         is_logged = bool(logged.pop("n_known") or logged["datasets"])

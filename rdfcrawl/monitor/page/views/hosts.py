@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -30,11 +29,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         choice = choice_of(request.query)
         await sweep.look()
-        n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
-        if choice.first and not hosts:  # beyond the end: show the last page
-            last = (n - 1) // choice.most * choice.most if n else 0
-            choice = replace(choice, first=last)
-            n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
+        choice, n, hosts = await sweep.table.choose(choice)
         return context.renderer.respond(
             request,
             "hosts.html",
