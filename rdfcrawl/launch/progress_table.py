@@ -22,6 +22,7 @@ from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
     OwnFaults,
     shared_examples,
+    sums_of,
 )
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 
@@ -238,10 +239,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
 
     It takes one more for a crawl with quotas, and one for a crawl with own faults.
     """
-    total: dict[str, float] = {}
-    for figures in (await frontier.figures()).values():
-        for name, value in figures.items():
-            total[name] = total.get(name, 0) + value
+    total = sums_of((await frontier.figures()).values())
     counts = await frontier.counts()
     workers = len(await frontier.live_workers())
     n_down, down = await frontier.owed.refusing(_MOST_DOWN)

@@ -54,14 +54,11 @@ class ExtractPipeline:
         self._reservation_policy = spider.options.reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
         self._schemes = spider.options.crawl.schemes
-        self._sandbox = Sandbox(
-            options.processes,
-            memory_bytes=options.memory_bytes,
+        self._sandbox = Sandbox.of(
+            options,
+            n=options.processes,
             scratch_dir=spider.options.crawl.paths.spool,
-            scratch_bytes=options.unpack.n_bytes,
             load_context=self._load_context,
-            custom=options.custom,
-            confinement=options.confinement,
             on_confined=self._count_child,
         )
         self._environment = ReaderContext(contexts=_NearContexts(self._services))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -155,6 +155,16 @@ def silence_secs(lease_secs: float) -> float:
     """Return the time of silence after which a worker no longer counts as live."""
     least, most = _DEAD_AFTER_SECS
     return min(most, max(least, lease_secs))
+
+
+def sums_of(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the statistics of all workers, added up."""
+    total: dict[str, float] = {}
+    for row in rows:
+        for name, value in row.items():
+            if not name.startswith(CURRENT):
+                total[name] = total.get(name, 0) + value
+    return total
 
 
 def parsed(text: bytes | None) -> dict[str, float]:

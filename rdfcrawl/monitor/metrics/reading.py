@@ -9,7 +9,12 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from rdfcrawl.frontier.queue.worker_reports import CURRENT, parsed, silence_secs
+from rdfcrawl.frontier.queue.worker_reports import (
+    CURRENT,
+    parsed,
+    silence_secs,
+    sums_of,
+)
 from rdfcrawl.frontier.redis.operations import query_primaries
 from rdfcrawl.frontier.redis.server_state import INCARNATION, SCHEMA
 from rdfcrawl.monitor.operating.crawl import crawls_in
@@ -184,16 +189,6 @@ async def _read_crawl(redis: Redis, conf: _Conf, now: int) -> CrawlReading:
         last_seen=max((at for _, at in heard), default=0.0),
         n_runs=n_runs,
     )
-
-
-def sums_of(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return the statistics of all workers, added up."""
-    total: dict[str, float] = {}
-    for row in rows:
-        for name, value in row.items():
-            if not name.startswith(CURRENT):
-                total[name] = total.get(name, 0) + value
-    return total
 
 
 def highest_of(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:

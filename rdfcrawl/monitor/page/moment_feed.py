@@ -15,7 +15,7 @@ from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_
 from rdfcrawl.monitor.page.crawl_tail import CrawlTail, TailReader
 from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end
 from rdfcrawl.monitor.page.moments import read_frontier
-from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
+from rdfcrawl.monitor.page.samples import CounterRates, FigureSample, RecentSamples
 from rdfcrawl.stores.followers.status import FollowerStatus, read_statuses
 
 _EVERY_SECS: Final = 1.0
@@ -40,7 +40,7 @@ class MomentFeed:
     def __init__(self, access: CrawlAccess) -> None:
         self._access = access
         self.samples = RecentSamples()
-        self._workers = WorkerRates()
+        self._workers = CounterRates()
         self.moment = away_moment(access.why_away)
         self.tail = CrawlTail()
         self.tail_json = 0, b""
@@ -119,7 +119,7 @@ class MomentFeed:
             self._incarnation = access.incarnation
             self._longest = LongestHostSearch()
             self.samples.clear()
-            self._workers = WorkerRates()
+            self._workers = CounterRates()
         if reading.status.counts.queued > 0:
             await access.read(lambda crawl: self._longest.step(crawl, now))
         await self._follow()

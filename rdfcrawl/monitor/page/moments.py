@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, LAG, SECS, STUCK
+from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, LAG, SECS, STUCK, sums_of
 from rdfcrawl.frontier.worker.worker_state import FAULT
-from rdfcrawl.monitor.metrics.reading import highest_of, sums_of
+from rdfcrawl.monitor.metrics.reading import highest_of
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.status import CrawlStatus, read_status, worker_state
 from rdfcrawl.stores.followers.status import FollowerStatus

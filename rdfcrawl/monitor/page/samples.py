@@ -149,12 +149,14 @@ class RecentSamples:
     def __init__(self) -> None:
         self._kept: deque[FigureSample] = deque()
         self._rates: deque[SampleRates] = deque()
+        self._counters = CounterRates()
         self.last: FigureSample | None = None
 
     def clear(self) -> None:
         """Remove all samples."""
         self._kept.clear()
         self._rates.clear()
+        self._counters = CounterRates()
         self.last = None
 
     def add(self, sample: FigureSample) -> SampleRates:
@@ -162,7 +164,12 @@ class RecentSamples:
         if self.last is not None and sample.at_secs <= self.last.at_secs:
             self.clear()  # the clock was set back
         self.last = sample
-        rates = self._rates_at(sample)
+        counts = {
+            "documents": sample.n_documents,
+            "statements": sample.n_statements,
+            "n_bytes": sample.n_bytes,
+        }
+        rates = SampleRates(**self._counters.add(sample.at_secs, counts))
         if not self._kept or sample.at_secs - self._kept[-1].at_secs >= _EVERY_SECS:
             self._kept.append(sample)
             self._rates.append(rates)
@@ -170,22 +177,6 @@ class RecentSamples:
             self._kept.popleft()
             self._rates.popleft()
         return rates
-
-    def _rates_at(self, sample: FigureSample) -> SampleRates:
-        """Return the rates since the earliest sample of the last ten seconds."""
-        earlier = sample
-        for each in reversed(self._kept):
-            if sample.at_secs - each.at_secs > _RATE_SECS + _EVERY_SECS:
-                break
-            earlier = each
-        secs = sample.at_secs - earlier.at_secs
-        if secs <= 0:
-            return NO_RATES
-        return SampleRates(
-            documents=_rate(earlier.n_documents, sample.n_documents, secs),
-            statements=_rate(earlier.n_statements, sample.n_statements, secs),
-            n_bytes=_rate(earlier.n_bytes, sample.n_bytes, secs),
-        )
 
     def kept(self) -> list[FigureSample]:
         """Return the samples, the earliest first; the last one is the latest."""
@@ -207,16 +198,16 @@ class RecentSamples:
         )
 
 
-class WorkerRates:
-    """Documents a second of each worker, on the average of the last ten seconds."""
+class CounterRates:
+    """Rates per second of named counters, on the average of the last ten seconds."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def add(self, at_secs: float, counts: Mapping[str, int]) -> dict[str, float]:
-        """Add the present numbers of documents of workers; return their rates.
+        """Add the present values of counters; return their rates.
 
-        A new worker has none.
+        A new counter has none.
         """
         kept = self._kept
         if kept and at_secs <= kept[-1][0]:
@@ -227,15 +218,11 @@ class WorkerRates:
         for earlier_secs, earlier in kept:
             for name in counts.keys() & earlier.keys() - found.keys():
                 secs = at_secs - earlier_secs
-                found[name] = _rate(earlier[name], counts[name], secs)
+                # The sum may have decreased when workers died.
+                found[name] = max(0, counts[name] - earlier[name]) / secs
         if not kept or at_secs - kept[-1][0] >= _EVERY_SECS:
             kept.append((at_secs, counts))
         return found
-
-
-def _rate(before: int, after: int, secs: float) -> float:
-    """Return a rate; the sum may have decreased when workers died."""
-    return max(0, after - before) / secs
 
 
 _MINUTES: Final = """

@@ -243,13 +243,7 @@ async def _sandbox(
     if request.shares_children:
         yield await shared_sandbox(options)
         return
-    async with Sandbox(
-        memory_bytes=options.memory_bytes,
-        scratch_dir=web.folder,
-        scratch_bytes=options.unpack.n_bytes,
-        custom=options.custom,
-        confinement=options.confinement,
-    ) as sandbox:
+    async with Sandbox.of(options, scratch_dir=web.folder) as sandbox:
         yield sandbox
 
 

@@ -31,7 +31,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, one_line, safe_text
@@ -222,6 +222,17 @@ class Sandbox:
     def __post_init__(self) -> None:
         """Make the turns of documents."""
         self._turns = asyncio.Semaphore(self.n)
+
+    @classmethod
+    def of(cls, options: ExtractOptions, **more: Any) -> Self:
+        """Return a pool with the limits of options, and more arguments."""
+        return cls(
+            memory_bytes=options.memory_bytes,
+            scratch_bytes=options.unpack.n_bytes,
+            custom=options.custom,
+            confinement=options.confinement,
+            **more,
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -441,13 +452,7 @@ async def shared_sandbox(options: ExtractOptions) -> Sandbox:
 async def _keep(key: _Key, options: ExtractOptions) -> AsyncGenerator[Sandbox]:
     """Yield a pool; the shutdown of a loop closes its generators."""
     try:
-        async with Sandbox(
-            options.processes,
-            memory_bytes=options.memory_bytes,
-            scratch_bytes=options.unpack.n_bytes,
-            custom=options.custom,
-            confinement=options.confinement,
-        ) as sandbox:
+        async with Sandbox.of(options, n=options.processes) as sandbox:
             yield sandbox
     finally:
         del _keepers[key]

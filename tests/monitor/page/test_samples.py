@@ -5,9 +5,9 @@ from __future__ import annotations
 from rdfcrawl.monitor.page.samples import (
     NO_RATES,
     WINDOW_SECS,
+    CounterRates,
     FigureSample,
     RecentSamples,
-    WorkerRates,
     series_of,
 )
 
@@ -98,12 +98,12 @@ def test_logs_show_the_time_before_the_page() -> None:
 
 def test_workers_have_rates_of_their_own() -> None:
     """If workers come, go, and restart, then each has its own rate, at least 0."""
-    rates = WorkerRates()
+    rates = CounterRates()
     assert rates.add(0, {"a": 5}) == {}
     assert rates.add(2, {"a": 15, "b": 7}) == {"a": 5}
     assert rates.add(4, {"a": 1, "b": 8}) == {"a": 0, "b": 0.5}
     assert rates.add(60, {"b": 100}) == {}
     assert rates.add(62, {"b": 200}) == {"b": 50}
     assert rates.add(1, {"b": 300}) == {}
-    rates = WorkerRates()
+    rates = CounterRates()
     assert rates.add(3, {"b": 300}) == {}
