@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from array import array
 from contextlib import closing
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from rdfcrawl.monitor.page import kept_orders
 from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, SortedRows
 
 if TYPE_CHECKING:
@@ -32,6 +36,75 @@ def test_few_orders_are_kept() -> None:
         orders.put(number, _ORDER, monotonic() - 60)
     kept = [number for number in range(100) if orders.get(number)]
     assert kept == list(range(84, 100))
+
+
+def test_order_that_was_made_again_is_kept_longer() -> None:
+    """If an order is made again, then others are forgotten before it."""
+    orders = KeptOrders()
+    for number in (*range(16), 0, 16):
+        orders.put(number, _ORDER, monotonic() - 60)
+    assert orders.get(0) is _ORDER
+    assert orders.get(1) is None
+
+
+class RecordedTable:
+    """A table of numbers from 1 on, whose sorts take a second each."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.connection = sqlite3.connect(":memory:")
+        self.connection.execute("CREATE TABLE t (n INTEGER)")
+        rows = [(number,) for number in range(1, n_rows + 1)]
+        self.connection.executemany("INSERT INTO t VALUES (?)", rows)
+        self.now = 1000.0
+        self.limits: list[int] = []
+        self.n_counts = 0
+        self.rows = SortedRows(self.query, "t", "n")
+
+    def close(self) -> None:
+        """Close the database."""
+        self.connection.close()
+
+    async def query(self, text: str, values: Sequence[Any]) -> list[Any]:
+        """Run a query; note the limits of sorts."""
+        self.n_counts += "COUNT" in text
+        if "ORDER BY" in text:
+            await asyncio.sleep(0)
+            self.now += 1
+            self.limits.append(values[-1])
+        return self.connection.execute(text, values).fetchall()
+
+    async def page(self, first: int, most: int = 50) -> tuple[int, int, list[int]]:
+        """Return the number of rows, the first one of a page, and the page."""
+        n, begin, rows = await self.rows.page("1", (), "n", first=first, most=most)
+        return n, begin, [number for (number,) in rows]
+
+
+@pytest.mark.parametrize("n_rows", [999, 1000, 1001, 2500])
+async def test_table_is_sorted_to_its_end_only_for_later_pages(
+    monkeypatch: pytest.MonkeyPatch, n_rows: int
+) -> None:
+    """If a page is among the first thousand rows, then no more of them are sorted.
+
+    Each sort serves several visitors, and also those who come at the same time.
+    """
+    with closing(RecordedTable(n_rows)) as table:
+        monkeypatch.setattr(kept_orders, "monotonic", lambda: table.now)
+        pages = await asyncio.gather(table.page(0), table.page(0), table.page(950))
+        assert [(n, begin) for n, begin, _ in pages] == [
+            *[(n_rows, 0)] * 2,
+            (n_rows, 950),
+        ]
+        assert pages[0][2] == list(range(1, 51))
+        assert (table.limits, table.n_counts) == ([1000], int(n_rows >= 1000))
+        n, begin, found = await table.page(951, 49)
+        assert table.limits == [1000]
+        for first in (n_rows - 1, n_rows, n_rows + 100):
+            n, begin, found = await table.page(first)
+            last = (n_rows - 1) // 50 * 50
+            assert (n, begin) == (n_rows, first if first < n_rows else last)
+            assert found == list(range(begin + 1, n_rows + 1))
+        assert set(table.limits) == {1000, -1} if n_rows > 950 else {1000}
+        assert table.n_counts == int(n_rows >= 1000)
 
 
 async def test_rows_come_in_order_without_lost_ones() -> None:
