@@ -35,6 +35,11 @@ _BY_REASON: Final = {
     "bounds the time of a line alone: no name of a use is as long": """
         rdfcrawl/downloader/robots/parser.py: _each_pair: pattern without '{1,32}'
     """,
+    "bounds the memory of rules that sites share; each site has the same without it": """
+        rdfcrawl/downloader/robots/policy.py: _paths_of(): len(rules) < _MAX_SHARED, not <=
+        rdfcrawl/downloader/robots/policy.py: _MAX_SHARED: 16 times 1_000_000
+        rdfcrawl/downloader/robots/policy.py: _shared_paths(): maxsize=256 times 1_000_000
+    """,
     "no answer has this status": """
         rdfcrawl/monitor/pings/judging.py: PingResponse.is_accepted(): self.status <= 300, not <
     """,

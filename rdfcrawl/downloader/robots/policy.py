@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, Final
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
@@ -26,6 +27,7 @@ from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
 _NOT_SENT: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
+_MAX_SHARED: Final = 16  # rules of a site that are shared with others
 
 
 class RobotsAccess(Enum):
@@ -133,7 +135,7 @@ def rules_of(records: RobotsRecords) -> RobotsRules:
     is_empty = not forbids and not records.sitemaps and not records.delay_secs
     if is_empty and not records.signals:
         return ALLOW_ALL
-    paths = PathRules(records.rules) if forbids else None
+    paths = _paths_of(records.rules) if forbids else None
     signals = SignalRules(records.signals) if records.signals else None
     n_bytes = 200 + sum(map(len, records.sitemaps)) + (paths.n_bytes if paths else 0)
     return RobotsRules(
@@ -144,6 +146,17 @@ def rules_of(records: RobotsRecords) -> RobotsRules:
         records.has_more_sitemaps,
         signals=signals,
     )
+
+
+def _paths_of(rules: Mapping[str, bool]) -> PathRules:
+    """Return rules for paths; few ones are often those of many sites, and shared."""
+    is_short = len(rules) <= _MAX_SHARED
+    return _shared_paths(tuple(rules.items())) if is_short else PathRules(rules)
+
+
+@lru_cache(maxsize=256)
+def _shared_paths(rules: tuple[tuple[str, bool], ...]) -> PathRules:
+    return PathRules(dict(rules))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

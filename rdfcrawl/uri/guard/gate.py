@@ -96,7 +96,7 @@ class ConnectionGate:
     ) -> None:
         self.guard = guard
         self._count = count
-        self._ports: OrderedDict[str, set[int]] = OrderedDict()
+        self._ports: OrderedDict[str, tuple[int, ...]] = OrderedDict()
         self._lock = Lock()  # FTP connects in threads
 
     def check_port(
@@ -201,17 +201,14 @@ class ConnectionGate:
 
     def _is_scan(self, address: str, port: int) -> bool:
         with self._lock:
-            ports = self._ports.get(address)
-            if ports is None:
-                ports = self._ports[address] = set()
-                if len(self._ports) > MAX_ADDRESSES:
-                    self._ports.popitem(last=False)
-            else:
-                self._ports.move_to_end(address)
-            if port not in ports and len(ports) >= self.guard.max_ports:
-                return True
-            ports.add(port)
-            return False
+            ports = self._ports.pop(address, ())
+            is_scan = port not in ports and len(ports) >= self.guard.max_ports
+            if port not in ports and not is_scan:
+                ports += (port,)  # a set of one takes four times the memory
+            self._ports[address] = ports
+            if len(self._ports) > MAX_ADDRESSES:
+                self._ports.popitem(last=False)
+            return is_scan
 
 
 def refusal_of(url: str, guard: Guard) -> str:

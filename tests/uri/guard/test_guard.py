@@ -356,7 +356,7 @@ def test_many_ports_of_an_address_are_a_scan() -> None:
     """If documents lead to ever more ports of an address, then they are refused."""
     counts: list[RefusalCause] = []
     gate = ConnectionGate(Guard(max_ports=3), count=counts.append)
-    for port in (80, 443, 8080, 80, 443):
+    for port in (80, 443, 80, 443, 8080):
         gate.check("1.1.1.1", port)
     with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
         gate.check("1.1.1.1", 8081)
