@@ -221,17 +221,17 @@ class FoundLinks(NamedTuple):
             return cls(others=lines[1:])
         if n_of_host == len(links):
             return cls(lines[1:], host, n_of_host)
-        others = _links_elsewhere(host)(lines)
-        of_host = b"\n".join(links - set(others))
-        return cls(of_host, host, n_of_host, b"\n".join(others))
+        parts = _split_elsewhere(host)(lines)  # the others at each odd place
+        others, of_host = b"".join(parts[1::2])[1:], b"".join(parts[::2])[1:]
+        return cls(of_host, host, n_of_host, others)
 
 
 NO_LINKS: Final = FoundLinks()
 
 
 @lru_cache(maxsize=64)
-def _links_elsewhere(host: bytes) -> Callable[[bytes], list[bytes]]:
-    return re.compile(rb"\n(?!%s)([^\n]++)" % re.escape(host)).findall
+def _split_elsewhere(host: bytes) -> Callable[[bytes], list[bytes]]:
+    return re.compile(rb"(\n(?!%s)[^\n]++)" % re.escape(host)).split
 
 
 class QuadChunk:

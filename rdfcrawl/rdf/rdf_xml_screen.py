@@ -73,7 +73,7 @@ _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
-_PARSE_TYPE_MARK, _DIR_MARK = map(outline_of, (b"parseType", b":dir="))
+_PARSE_TYPE_MARK: Final = outline_of(b"parseType")
 _LITERAL_END: Final = LITERAL.removeprefix(b"parseType") + b">"
 _USUAL_ENDS: Final = (b'="Collection">', b'="Resource">', _LITERAL_END)
 _ALONE = re.compile(rb"<[^\s<>=\"']++\s++[\w.-]++:\Z")  # before the only attribute
@@ -128,8 +128,7 @@ class RdfXmlScreen(XmlScreen):
         text = block[begin:] if begin else block
         outline = outline_of(text)
         parsed = block
-        names = self._its if _DIR_MARK in outline else ()
-        if any(name in text for name in names) or _has_rare_values(text, outline):
+        if _has_rare_values(text, outline) or any(name in text for name in self._its):
             raise MendingNeeded
         if _PARSE_TYPE_MARK in outline:
             parsed = self._with_types(block, begin, is_alone=is_alone)

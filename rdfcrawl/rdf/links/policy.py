@@ -285,12 +285,12 @@ class LinkPolicy:
             iri = _unescape(_utf8_of_escape, iri)
         return iri.partition(b"#")[0] if self._is_crawled(iri) else b""
 
-    @property
+    @cached_property
     def _find_describing(self) -> _Find:
         """The last finder, extended to find `_MARK` in statements that may describe."""
         if LinkPosition.SUBJECT in self.positions:
-            return _compiled(_subjects_and(self._objects, _DESCRIBES))
-        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (TERM, _DESCRIBES, self._objects))
+            return _finder(_subjects_and(self._objects, _DESCRIBES))
+        return _finder(rb"\n%s (?:(<)(?:%s)|<%s)" % (TERM, _DESCRIBES, self._objects))
 
     def predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
@@ -368,9 +368,6 @@ def _finder(pattern: bytes) -> _Find:
     if compiled.groups == 1:
         return find
     return lambda lines: chain.from_iterable(find(lines))
-
-
-_compiled = lru_cache(maxsize=64)(_finder)  # most crawls have no bulk data
 
 
 def _utf8_of_escape(match: re.Match[bytes]) -> bytes:
