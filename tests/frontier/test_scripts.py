@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,11 @@ from rdfcrawl.frontier.redis.operations import (
     AnyOperation,
     script_source,
 )
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from tests.support.redis_fixtures import MakeFrontier
 
 SHARED = ("prelude", "links", "seen", "over", "schedule", "sound")
 
@@ -34,3 +40,14 @@ def test_script_has_what_it_calls_of_shared_functions_alone(
     shared = _functions()
     assert len(shared) > 30
     assert set(shared) & set(defined) == set(shared) & set(named)
+
+
+async def test_scripts_are_sent_to_a_server_once(
+    make_frontier: MakeFrontier, redis: Redis
+) -> None:
+    """If a server has the scripts, then who connects next does not send them."""
+    await make_frontier()
+    await redis.config_resetstat()
+    await make_frontier()
+    commands = await redis.info("commandstats")
+    assert not [name for name in commands if name.startswith("cmdstat_script")]

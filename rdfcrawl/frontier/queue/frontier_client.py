@@ -162,7 +162,6 @@ class Frontier:
         Raises:
             ConfigError: it has another schema, or was begun without quotas.
         """
-        await self.scripts.load()
         stored = await self._begin_or_join()
         self.partitions = int(stored[b"partitions"])
         self.fill = int(stored[b"fill"])

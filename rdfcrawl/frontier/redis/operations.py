@@ -124,11 +124,8 @@ class LuaScripts:
         digest = sha1(source.encode(), usedforsecurity=False)
         self._digests[name] = digest.hexdigest()
 
-    async def load(self) -> None:
-        """Load all operations into the server, in one round trip."""
-        await query_primaries(self._redis, self._load_on)
-
     async def _load_on(self, server: Redis) -> None:
+        """Load all operations, in one round trip; Redis 6.2 logs each on its disk."""
         pipe = server.pipeline(transaction=False)
         for source in self._sources.values():
             pipe.script_load(source)
@@ -150,10 +147,11 @@ class LuaScripts:
         if name not in self._sources:
             self._read(name)
         replies = await self._send(name, calls)
-        # Restarted servers have no scripts. Calls that succeeded must not be repeated.
+        # New and restarted servers have no scripts. Calls that succeeded must not
+        # be repeated.
         lacking = [i for i, x in enumerate(replies) if isinstance(x, NoScriptError)]
         if lacking:
-            await self.load()
+            await query_primaries(self._redis, self._load_on)
             again = await self._send(name, [calls[i] for i in lacking])
             for i, reply in zip(lacking, again, strict=True):
                 replies[i] = reply

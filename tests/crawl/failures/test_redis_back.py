@@ -155,7 +155,7 @@ def test_a_worker_that_is_started_while_redis_is_full_waits_for_room(
         result = crew.wait()
     assert result.code == 0, result.stderr
     assert result.stderr.count("died (-9)") == 2
-    assert result.graphs == web.documents
+    assert result.graphs == web.documents, result.stderr
 
 
 @pytest.mark.soak
