@@ -184,7 +184,7 @@ def _owed(owed: OwedUris) -> str:
     named = ", ".join(hosts) + (f" and {more:,} more" if more > 0 else "")
     parts = (
         f"{owed.n_waiting:,} of hosts that refused them: {named}",
-        f"{owed.n_failed:,} of other hosts that failed",
+        f"{owed.n_failed:,} of hosts that failed",
     )
     counts = (owed.n_waiting, owed.n_failed)
     text = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)

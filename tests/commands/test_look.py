@@ -120,6 +120,15 @@ def test_a_site_that_does_not_respond_is_no_site_without_data(
         assert (f"(http:{place}?)" in last) == (":/" not in url)
 
 
+def test_a_site_that_does_not_respond_is_soon_left_alone(loopback: Loopback) -> None:
+    """If robots.txt has no answer, then a look asks for nothing else."""
+    site = loopback({"*": loopback.response(status="503 Service Unavailable")})
+    code, output = look(site.url("/"))
+    assert code == 1
+    assert output.splitlines()[-1].startswith("the site did not respond")
+    assert site.targets == ["/robots.txt"]
+
+
 def test_an_interrupted_look_has_no_findings(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import MAY_PASS, Reason, SourceFault
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest
@@ -62,6 +63,7 @@ class LookSpider(RdfSpider):
         self._n_chosen: Counter[object] = Counter()
         self.guesses: set[str] = set()
         self._has_statements = False
+        self._ending: asyncio.Future[None] | None = None
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit, and note the delay of the host."""
@@ -72,8 +74,17 @@ class LookSpider(RdfSpider):
         self._has_statements |= any(each.n_quads for each in documents)
         for each in documents:
             is_site = each.record.kind is Kind.PAGE and not each.record.parent
-            if is_site and not self._has_data():
+            reasons = {fault.reason for fault in each.faults}
+            if is_site and not each.status and reasons & MAY_PASS:
+                self._end()
+            elif is_site and not self._has_data():
                 await self._guess(each.record.url)
+
+    def _end(self) -> None:
+        """End the look at a site that does not respond."""
+        if self._ending is None and self.crawler.engine is not None:
+            close = self.crawler.engine.close_spider_async(reason="no_response")
+            self._ending = asyncio.ensure_future(close)
 
     async def _guess(self, url: str) -> None:
         """Queue the sources that a site may have, after all that it names."""
