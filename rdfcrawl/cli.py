@@ -14,9 +14,7 @@ from cProfile import Profile
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
@@ -84,6 +82,14 @@ def settings_here() -> Settings:
     return settings
 
 
+class _Parser(argparse.ArgumentParser):
+    """Scrapy's parser, whose module imports all that a crawl needs."""
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        """Return None for a value like `-:json` of `-o`: it is no option."""
+        return None if arg_string[:2] == "-:" else super()._parse_optional(arg_string)
+
+
 def _load(name: str) -> ScrapyCommand:
     command: ScrapyCommand = import_module(f"{COMMANDS[name]}.{name}").Command()
     return command
@@ -93,7 +99,7 @@ def _run(name: str, command: ScrapyCommand, words: list[str]) -> None:
     settings = command.settings = settings_here()
     settings.setdict(command.default_settings, priority="command")
     load_addons(settings.copy())  # before Scrapy does, with a traceback
-    parser = ScrapyArgumentParser(
+    parser = _Parser(
         prog="rdfcrawl",
         usage=f"rdfcrawl {name} {command.syntax()}",
         formatter_class=ScrapyHelpFormatter,
@@ -107,6 +113,8 @@ def _run(name: str, command: ScrapyCommand, words: list[str]) -> None:
     try:
         command.process_options(rest, options)
         if command.requires_crawler_process:
+            from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess  # noqa: PLC0415  (few commands crawl)
+
             is_async = settings["TWISTED_REACTOR"] == _REACTOR
             kind: Any = AsyncCrawlerProcess if is_async else CrawlerProcess
             command.crawler_process = kind(settings)

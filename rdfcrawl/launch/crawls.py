@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeGuard, cast
 
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
-from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
 from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
@@ -28,6 +27,8 @@ from rdfcrawl.stores.crawl_settings import is_secret, keep_settings
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy.crawler import Crawler, CrawlerProcessBase
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.options import CheckedCrawl, ExitCodes
@@ -278,6 +279,8 @@ def _checked_crawl(
     settings: BaseSettings,
     process: CrawlerProcessBase | None,
 ) -> CheckedCrawl:
+    from scrapy.crawler import CrawlerProcess
+
     from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
     from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions

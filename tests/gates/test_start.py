@@ -169,6 +169,13 @@ def test_a_crawl_loads_only_modules_it_uses(loopback: Loopback, tmp_path: Path) 
     assert len(used) <= _MOST_MODULES, "import what few crawls need where it is used"
 
 
+def test_a_command_of_rdfcrawl_that_crawls_nothing_imports_no_crawler() -> None:
+    """If a command of ours crawls nothing, then it starts without Scrapy's engine."""
+    words = ["rdfcrawl", "report", "-h"]
+    loaded = _modules(f"sys.argv = {words!r}\nfrom rdfcrawl.cli import main\nmain()")
+    assert not loaded & {"scrapy.crawler", "scrapy.cmdline", "scrapy.core.engine"}
+
+
 def test_a_reading_child_begins_with_common_imports() -> None:
     """If a child process starts, it imports the readers of no special format."""
     imported = _modules("import rdfcrawl.rdf.extraction.child")

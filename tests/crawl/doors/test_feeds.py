@@ -121,7 +121,7 @@ def test_a_feed_goes_through_a_pipe(site: RawServer, tmp_path: Path) -> None:
 
     A pipe cannot be synchronized with a disk.
     """
-    words = ("crawl", "linkeddata", f"-aseeds={site.url('/b')}", "-o-:nt")
+    words = ("crawl", "linkeddata", f"-aseeds={site.url('/b')}", "-o", "-:nt")
     given = {
         "CRAWL_DIR": tmp_path,
         "DOWNLOAD_DELAY": 0,
@@ -130,7 +130,7 @@ def test_a_feed_goes_through_a_pipe(site: RawServer, tmp_path: Path) -> None:
     }
     settings = [f"-s{name}={value}" for name, value in given.items()]
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *words, *settings],
+        [sys.executable, "-m", "rdfcrawl", *words, *settings],
         capture_output=True,
         check=False,
         timeout=300,
