@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import jinja2
@@ -120,3 +120,17 @@ def int_parameter(
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise web.HTTPBadRequest(reason=f"{name}: must be an integer")
     return min(max(int(text), least), most)
+
+
+def one_of(
+    query: Mapping[str, str], name: str, possible: Iterable[str], default: str
+) -> str:
+    """Return a word of a query string; the default, if it is missing or empty.
+
+    Raises:
+        web.HTTPBadRequest: the word is none of the possible ones.
+    """
+    value, words = query.get(name) or default, (*possible,)
+    if value not in (*words, default):
+        raise web.HTTPBadRequest(reason=f"{name}: must be one of {', '.join(words)}")
+    return value

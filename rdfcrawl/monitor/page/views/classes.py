@@ -13,7 +13,7 @@ from rdfcrawl.analysis.crawl_index.vocabulary import CLASS, PROPERTY, space_of
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from rdfcrawl.monitor.page.query_examples import term_queries
-from rdfcrawl.monitor.page.rendering import int_parameter
+from rdfcrawl.monitor.page.rendering import int_parameter, one_of
 
 KINDS: Final = {"class": CLASS, "property": PROPERTY}
 MOST_SPACES: Final = 40
@@ -125,7 +125,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         return context.renderer.respond(request, "classes.html", **values)
 
     async def one(request: web.Request) -> web.Response:
-        kind = _kind(request.query, "class")
+        kind = one_of(request.query, "kind", KINDS, "class")
         term = request.query.get("u", "")[:_MAX_TERM]
         rows = (await read_terms(context.access)).rows
         n = next((x.n for x in rows if (x.kind, x.term) == (kind, term)), None)
@@ -151,7 +151,7 @@ async def _read_classes(
     Raises:
         web.HTTPBadRequest: a parameter has no such value.
     """
-    kind = _kind(query, "")
+    kind = one_of(query, "kind", KINDS, "")
     text = query.get("q", "")[:_MAX_TEXT].strip().lower()
     choice = TermChoice(text, query.get("space", "")[:_MAX_TERM])
     page = int_parameter(query, "page", 1, least=1, most=_MOST_PAGES)
@@ -184,10 +184,3 @@ async def _read_classes(
         "page": page,
         "n_pages": n_pages,
     }
-
-
-def _kind(query: Mapping[str, str], default: str) -> str:
-    kind = query.get("kind") or default
-    if kind not in ("", *KINDS):
-        raise web.HTTPBadRequest(reason=f"kind: must be {' or '.join(KINDS)}")
-    return kind

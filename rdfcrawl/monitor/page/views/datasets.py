@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from aiohttp import web
@@ -19,7 +18,7 @@ from rdfcrawl.monitor.page.dataset_table import (
     DatasetRow,
     DatasetTable,
 )
-from rdfcrawl.monitor.page.rendering import int_parameter
+from rdfcrawl.monitor.page.rendering import int_parameter, one_of
 from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDatasets
 
 _MOST_PAGES: Final = 100_000
@@ -35,10 +34,10 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def many(request: web.Request) -> web.Response:
         query = request.query
         wanted = DatasetChoice(
-            sort=_chosen(query, "sort", tuple(ORDERS), "stored"),
+            sort=one_of(query, "sort", ORDERS, "stored"),
             text=query.get("text", "")[:_MAX_TEXT],
-            kind=_chosen(query, "kind", ("", *KINDS), ""),
-            stored=_chosen(query, "stored", tuple(STORED), "all"),
+            kind=one_of(query, "kind", KINDS, ""),
+            stored=one_of(query, "stored", STORED, "all"),
             page=int_parameter(query, "page", 1, least=1, most=_MOST_PAGES),
         )
         choice, n_rows, rows = await table.choose(wanted)
@@ -65,15 +64,6 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         return context.renderer.respond(request, "dataset.html", code=code, **values)
 
     return [web.get("/datasets", many), web.get("/dataset", one)]
-
-
-def _chosen(
-    query: Mapping[str, str], name: str, possible: tuple[str, ...], default: str
-) -> str:
-    value = query.get(name) or default
-    if value not in possible:
-        raise web.HTTPBadRequest(reason=f"{name}: must be one of {', '.join(possible)}")
-    return value
 
 
 async def _read_dataset(context: PageContext, name: str) -> dict[str, Any]:

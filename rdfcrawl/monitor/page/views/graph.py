@@ -8,7 +8,7 @@ from aiohttp import web
 
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.host_pictures import PictureScope, PictureService
-from rdfcrawl.monitor.page.rendering import int_parameter
+from rdfcrawl.monitor.page.rendering import int_parameter, one_of
 
 _NODES: Final = 80
 _LEAST_NODES, _MOST_NODES = 8, 300
@@ -30,14 +30,8 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         about = next((each for each in _ABOUT if query.get(each)), "")
         name = query[about][:_MAX_NAME] if about else ""
         name = name if about == "vocabulary" else name.lower()  # an IRI is exact
-        outside = query.get("outside") or "yes"
-        if outside not in _OUTSIDE:
-            raise web.HTTPBadRequest(reason="outside: must be yes or no")
-        group = query.get("group") or "host"
-        if group not in _GROUPS:
-            raise web.HTTPBadRequest(
-                reason=f"group: must be one of {', '.join(_GROUPS)}"
-            )
+        outside = one_of(query, "outside", _OUTSIDE, "yes")
+        group = one_of(query, "group", _GROUPS, "host")
         scope = PictureScope(about, name, most, outside == "yes", group)
         return context.renderer.respond(
             request,

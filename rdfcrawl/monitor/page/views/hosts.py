@@ -12,7 +12,7 @@ from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow, state_of
-from rdfcrawl.monitor.page.rendering import int_parameter
+from rdfcrawl.monitor.page.rendering import int_parameter, one_of
 
 PAGE: Final = 50
 _MOST: Final = 200  # in one page
@@ -60,24 +60,16 @@ def choice_of(query: Mapping[str, str]) -> HostChoice:
     Raises:
         web.HTTPBadRequest: the query is wrong.
     """
-    sort = query.get("sort", "documents")
-    direction = query.get("direction", "") or ("desc" if sort in DOWN else "asc")
-    phase = query.get("phase", "")
-    if sort not in COLUMNS:
-        raise web.HTTPBadRequest(reason=f"sort: must be one of {', '.join(COLUMNS)}")
-    if direction not in ("asc", "desc"):
-        raise web.HTTPBadRequest(reason="direction: must be asc or desc")
-    if phase not in ("", *HostPhase):
-        raise web.HTTPBadRequest(
-            reason=f"phase: must be one of {', '.join(HostPhase)}, or empty"
-        )
+    sort = one_of(query, "sort", COLUMNS, "documents")
+    usual = "desc" if sort in DOWN else "asc"
+    direction = one_of(query, "direction", ("asc", "desc"), usual)
     most = int_parameter(query, "most", PAGE, least=1, most=_MOST)
     page = int_parameter(query, "page", 1, least=1, most=_MAX_PAGES)
     return HostChoice(
         sort=sort,
         is_down=direction == "desc",
         text=query.get("q", "")[:_MAX_TEXT].strip().lower(),
-        phase=phase,
+        phase=one_of(query, "phase", HostPhase, ""),
         is_faulty=query.get("faulty", "") not in ("", "0", "no"),
         first=(page - 1) * most,
         most=most,

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from rdfcrawl.monitor.page.context import PageContext
+from rdfcrawl.monitor.page.rendering import one_of
 from rdfcrawl.monitor.page.uri_reading import UriReader
 
 _MOST_CONCURRENT: Final = 2  # searches of the logs
@@ -48,9 +49,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
     async def statements(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
-        form = request.query.get("format", "ttl")
-        if form not in ("ttl", "nq"):
-            raise web.HTTPBadRequest(reason="format: must be ttl or nq")
+        form = one_of(request.query, "format", ("ttl", "nq"), "ttl")
         async with turns:
             body = await reader.download(
                 text, version=request.query.get("version", ""), form=form
