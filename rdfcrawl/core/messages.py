@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, TextIO, cast
 
@@ -27,6 +27,26 @@ def counted(n: float, noun: str, plural: str = "") -> str:
     '1,234 URIs are queued'
     """
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], most: int, noun: str = "") -> str:
+    """Return the first of some names, and the number of the others.
+
+    >>> listed(["a", "b", "c", "d"], 2), listed(["a", "b"], 1, "kind")
+    ('a, b and 2 more', 'a and 1 more kind')
+    """
+    n_more = len(names) - most
+    more = counted(n_more, f"more {noun}") if noun else f"{n_more:,} more"
+    return ", ".join(names[:most]) + (f" and {more}" if n_more > 0 else "")
+
+
+def clipped(text: str, most: int) -> str:
+    """Return the beginning of a text of more characters, with an ellipsis at its end.
+
+    >>> clipped("abcdef", 4), clipped("abcd", 4)
+    ('abc…', 'abcd')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def escaped(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.errors import TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
-from rdfcrawl.core.messages import counted
+from rdfcrawl.core.messages import counted, listed
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import CrawlMember
@@ -220,6 +220,5 @@ def _moment(now: datetime, secs: float) -> str:
 
 
 def _faults(faults: Mapping[str, int]) -> str:
-    named = [f"{name} {n:,}" for name, n in list(faults.items())[:_MOST_FAULTS]]
-    more = len(faults) - _MOST_FAULTS
-    return ", ".join(named) + (f" and {counted(more, 'more kind')}" if more > 0 else "")
+    named = [f"{name} {n:,}" for name, n in faults.items()]
+    return listed(named, _MOST_FAULTS, "kind")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from rdfcrawl.core.options.table import (
     switch,
     text,
 )
+from rdfcrawl.core.processes import try_lock
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
@@ -128,17 +128,11 @@ def _sizes(folder: Path) -> dict[str, int]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
     """Lock a folder against other describing processes; yield whether it succeeded."""
-    fd = os.open(folder, os.O_RDONLY)
+    fd, is_locked = os.open(folder, os.O_RDONLY), True
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        yield False
-        return
-    except OSError:  # the file system does not support locks
-        pass
-    try:
-        yield True
+        with suppress(OSError):  # the file system does not support locks
+            is_locked = try_lock(fd)
+        yield is_locked
     finally:
         os.close(fd)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import safe_text
-from rdfcrawl.core.messages import counted
+from rdfcrawl.core.messages import clipped, counted, listed
 from rdfcrawl.launch.empty_advice import advice_for_seeds
 from rdfcrawl.monitor.operating.tables import table as table_lines
 from rdfcrawl.stores.log.result_table import (
@@ -91,10 +91,9 @@ class ResultSummary:
     @property
     def lacks(self) -> str:
         """The first incomplete sources, with what they lack."""
-        first = islice(self.incomplete.items(), _MOST_INCOMPLETE)
-        parts = [f"{_short(url)} ({_short(detail)})" for url, detail in first]
-        more = len(self.incomplete) - len(parts)
-        return ", ".join(parts) + (f" and {more:,} more" if more > 0 else "")
+        found = self.incomplete.items()
+        parts = [f"{_short(url)} ({_short(detail)})" for url, detail in found]
+        return listed(parts, _MOST_INCOMPLETE)
 
 
 def _first_seeds(table: ResultTable, counts: SeedCounts) -> Iterator[str]:
@@ -145,10 +144,7 @@ def host_lines(hosts: Iterable[HostResults]) -> list[str]:
 
 def _host_cells(host: HostResults) -> tuple[object, ...]:
     results = [f"{name} {n:,}" for name, n in host.results.items()]
-    more = len(results) - _MOST_RESULTS
-    shown = ", ".join(results[:_MOST_RESULTS])
-    if more > 0:
-        shown += f" and {counted(more, 'more kind')}"
+    shown = listed(results, _MOST_RESULTS, "kind")
     return host.host, host.n_documents, host.n_statements, host.n_bad, shown
 
 
@@ -164,4 +160,4 @@ def _lines(
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
+    return clipped(text, _MOST_CHARS)

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
+from rdfcrawl.core.processes import open_locked
+
 _DRAFT: Final = ".draft"
 
 
@@ -77,13 +79,9 @@ def _remove_left(path: Path) -> None:
         if not (name.startswith(begin) and name.endswith(_DRAFT)):
             continue
         draft = path.with_name(name)
-        with suppress(OSError):  # already removed, or locked
-            fd = os.open(draft, os.O_RDONLY)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError), open_locked(draft, os.O_RDONLY) as fd:
+            if fd is not None:
                 draft.unlink()
-            finally:
-                os.close(fd)
 
 
 def sync(path: Path) -> None:

@@ -11,7 +11,6 @@ Each document begins with its mark, a comment line. Readers of N-Quads skip it;
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.content import QuadChunk, check_statements
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.processes import open_locked
 from rdfcrawl.stores.crawl_folder import ensure_identity, note_worker
 from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
@@ -197,17 +197,9 @@ def recover(directory: Path) -> int:
 
 
 def _recover_segment(path: Path) -> int:
-    try:
-        fd = os.open(path, os.O_RDWR)
-    except FileNotFoundError:  # removed by another recovery or its writer
-        return 0
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return _recover_locked(path, fd)
-    except BlockingIOError:  # a live process is writing to it
-        return 0
-    finally:
-        os.close(fd)
+    # Another recovery may have removed it, or a live process writes to it.
+    with open_locked(path) as fd:
+        return 0 if fd is None else _recover_locked(path, fd)
 
 
 def _recover_locked(path: Path, fd: int) -> int:

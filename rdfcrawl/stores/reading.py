@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.processes import try_lock
 from rdfcrawl.stores.segment_file import (
     GzipMember,
     TornMember,
@@ -66,12 +67,7 @@ def locked_alone(directory_fd: int, name: str) -> Iterator[bool]:
     """
     fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o644, dir_fd=directory_fd)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield try_lock(fd)
     finally:
         os.close(fd)
 

@@ -11,6 +11,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
+from rdfcrawl.core.messages import clipped
+
 MAX_NAMES: Final = 24  # of the largest dots
 _MAX_CHARS: Final = 24
 # Units of a chart, for the largest letters in the style of the page.
@@ -102,8 +104,7 @@ def place_names(dots: Sequence[NamedDot], within: ChartBox) -> list[PlacedName]:
     taken: list[ChartBox] = []
     lines: list[ChartBox] = []
     for dot in named[:MAX_NAMES]:
-        name = dot.name
-        text = name if len(name) <= _MAX_CHARS else name[: _MAX_CHARS - 1] + "…"
+        text = clipped(dot.name, _MAX_CHARS)
         width = _CHAR_WIDTH * sum(map(_share_of_width, text))
         places = _places(dot, width, within if is_anywhere else None)
         free = [each for each in places if within.holds(each)]

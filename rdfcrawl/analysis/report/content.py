@@ -18,6 +18,7 @@ from math import floor, log10
 from typing import Final, NamedTuple, TypeAlias
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.core.messages import clipped
 
 ReportCell: TypeAlias = str | int | float | MeasuredRatio | None
 """Value of a table cell; None is undefined, and written as `-`."""
@@ -285,7 +286,7 @@ def shorten(text: str) -> str:
     >>> shorten("a" * 300)[-3:]
     'aa…'
     """
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+    return clipped(text, MAX_TEXT_CHARS)
 
 
 _EPOCH: Final = date(1970, 1, 1)

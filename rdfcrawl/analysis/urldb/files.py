@@ -19,12 +19,10 @@ writer at a time, which holds its lock.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -34,6 +32,7 @@ from typing import BinaryIO, Final, NamedTuple, Self
 from zlib import crc32
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.processes import try_lock, wait_for_lock
 from rdfcrawl.stores.drafts import sync, synced_file
 
 if sys.version_info >= (3, 14):  # pragma: no cover
@@ -58,7 +57,6 @@ _DRAFT: Final = ".urldb.json.draft"
 LOCK_NAME: Final = "lock"
 WAIT_SECS: Final = 600.0
 """How long a build waits for another one, of a refresher or a report."""
-_LOOK_SECS: Final = 0.05
 
 
 class SegmentBlock(NamedTuple):
@@ -341,24 +339,12 @@ def writing_alone(
         ConfigError: the folder is locked.
     """
     fd = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
-    end = time.monotonic() + wait_secs
     try:
-        if not _is_locked_now(fd):
+        if not try_lock(fd):
             if wait_secs:
                 logger.warning("%s: waits for another process", folder)
-            while not _is_locked_now(fd):
-                if time.monotonic() >= end:
-                    raise ConfigError(f"{folder}: {refusal}")
-                time.sleep(_LOOK_SECS)
+            if not wait_for_lock(fd, wait_secs):
+                raise ConfigError(f"{folder}: {refusal}")
         yield
     finally:
         os.close(fd)
-
-
-def _is_locked_now(fd: int) -> bool:
-    """Lock a file; return whether that succeeded."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import fcntl
 import hashlib
 import logging
 import os
@@ -25,6 +24,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.processes import open_locked
 from rdfcrawl.core.times import moment_text
 from rdfcrawl.stores.nquads import count_whole_bytes
 from rdfcrawl.stores.segment_file import PREFIX, MemberPacker, SegmentFile, pack_member
@@ -325,18 +325,10 @@ def repair_archives(folder: Path) -> None:
         OSError: the disk cannot be read or written.
     """
     for path in sorted(folder.glob(f"*.warc.gz{OPEN_SUFFIX}")):
-        try:
-            fd = os.open(path, os.O_RDWR)
-        except FileNotFoundError:  # another worker was faster
-            continue
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(fd).st_nlink and path.exists():
+        # Another worker may have been faster, or its worker is alive.
+        with open_locked(path) as fd:
+            if fd is not None and os.fstat(fd).st_nlink and path.exists():
                 _repair(path, fd)
-        except BlockingIOError:  # its worker is alive
-            continue
-        finally:
-            os.close(fd)
 
 
 def _repair(path: Path, fd: int) -> None:

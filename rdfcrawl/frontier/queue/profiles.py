@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.messages import counted
+from rdfcrawl.core.messages import clipped, counted
 from rdfcrawl.frontier.arguments.crawl import (
     ARGUMENTS,
     NAMED,
@@ -168,8 +168,7 @@ def _contradiction(
 
 
 def _shown(text: str) -> str:
-    line = " ".join(text.removeprefix("data:,").split())
-    return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…"
+    return clipped(" ".join(text.removeprefix("data:,").split()), _MAX_SHOWN)
 
 
 async def keep_settings(

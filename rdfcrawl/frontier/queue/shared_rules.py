@@ -25,6 +25,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import listed
 from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.host_rules import (
     BlockedHosts,
@@ -318,9 +319,7 @@ class LeaveList:
             logger.warning("LEAVE_HOSTS: of another worker: %s", error)
             return
         if is_new:
-            more = f" and {len(entries) - _SHOWN} more" if entries[_SHOWN:] else ""
-            names = ", ".join(entries[:_SHOWN]) or "none"
-            logger.info("blocked hosts: %s%s", names, more)
+            logger.info("blocked hosts: %s", listed(entries, _SHOWN) or "none")
 
 
 async def shared_entries(frontier: Frontier) -> list[str]:

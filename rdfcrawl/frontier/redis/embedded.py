@@ -11,7 +11,6 @@ private directory, whose path is recorded in a file next to the data.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib.util
 import logging
 import os
@@ -31,6 +30,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError
+from rdfcrawl.core.processes import try_lock
 
 MIN_VERSION = (6, 2)  # first with ZRANGE BYSCORE and LPOP count, which scripts use
 _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
@@ -183,7 +183,7 @@ class EmbeddedServer:
     def _start_if_dead(self) -> bool:
         lock_fd = _open_lock(self.directory / SERVER_LOCK)
         try:
-            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+            if not try_lock(lock_fd):
                 return False
             _start_guardian(self.directory, self._binary, lock_fd)
         finally:
@@ -195,7 +195,7 @@ class EmbeddedServer:
         deadline = time.monotonic() + MAX_STOP_SECS
         log = _Repeated()
         with _explaining(self.directory):
-            while not _try_lock(self._workers_fd, fcntl.LOCK_SH):
+            while not try_lock(self._workers_fd, is_shared=True):
                 if time.monotonic() > deadline:
                     raise ConfigError(_explain("does not stop", self.directory))
                 log.info("Embedded Redis in %s is still stopping", self.directory)
@@ -235,7 +235,7 @@ class EmbeddedServer:
         """Return the last message of the server; empty if one runs."""
         lock_fd = _open_lock(self.directory / SERVER_LOCK)
         try:
-            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+            if not try_lock(lock_fd):
                 return ""
             # Meanwhile nothing else starts a server that would write to the log.
             return _explain("did not start", self.directory)
@@ -293,14 +293,6 @@ def _call(function: Callable[[], None] | None) -> None:
 
 def _open_lock(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _try_lock(fd: int, kind: int) -> bool:
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:

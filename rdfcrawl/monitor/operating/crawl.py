@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import listed
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.records import NO_BUDGET
 from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
@@ -155,8 +156,7 @@ async def _check_there(frontier: Frontier) -> None:
     if await frontier.redis.hexists(frontier.key("conf"), "schema"):
         return
     names = await crawls_in(frontier.redis)
-    more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
-    there = f"there are {', '.join(names[:_SHOWN])}{more}" if names else "it has none"
+    there = f"there are {listed(names, _SHOWN)}" if names else "it has none"
     raise ConfigError(
         f"CRAWL_ID={frontier.crawl_id}: no crawl of this name is in Redis; {there}"
     )

@@ -12,7 +12,6 @@ a line with `refusal`.
 from __future__ import annotations
 
 import errno
-import fcntl
 import io
 import json
 import os
@@ -28,6 +27,7 @@ import pyoxigraph as ox
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.core.processes import wait_for_lock
 from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
@@ -253,22 +253,11 @@ def _opened(path: Path) -> Iterator[ox.Store]:
     except FileNotFoundError as error:
         raise ConfigError(f"{path.name}: there is no store yet") from error
     try:
-        deadline = time.monotonic() + _LOCK_SECS
-        while not _is_shared(fd):
-            if time.monotonic() > deadline:
-                raise ConfigError(BUSY)
-            time.sleep(0.05)
+        if not wait_for_lock(fd, _LOCK_SECS, is_shared=True):
+            raise ConfigError(BUSY)
         yield ox.Store.read_only(str(path))
     finally:
         os.close(fd)
-
-
-def _is_shared(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

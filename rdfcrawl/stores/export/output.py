@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
 from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
 from rdfcrawl.core.messages import escaped
+from rdfcrawl.core.processes import try_lock
 from rdfcrawl.rdf.serializing import StatementSerializer, packer
 from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.export.items import write_items
@@ -205,10 +205,8 @@ def _check_lock(fd: int, path: Path) -> None:
     Raises:
         ConfigError: another process holds it, or has renamed the file since.
     """
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigError(f"{path}: another export is writing it") from None
+    if not try_lock(fd):
+        raise ConfigError(f"{path}: another export is writing it")
     if not path.exists() or not os.path.samestat(os.fstat(fd), path.stat()):
         raise ConfigError(f"{path}: another export has just written it")
 

@@ -6,15 +6,14 @@ other changes.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-import time
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import PASSING, StoreFault, passing_fault
+from rdfcrawl.core.processes import wait_for_lock
 from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
@@ -38,19 +37,11 @@ def lock_store(path: Path, patience_secs: float = LOCK_SECS) -> int:
         StoreFault: another process has held it for too long.
     """
     fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
-    deadline = time.monotonic() + patience_secs
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(fd)
-                raise StoreFault(
-                    f"{path.parent}: another process has the store open", may_pass=True
-                ) from None
-            time.sleep(0.05)
-        else:
-            return fd
+    if wait_for_lock(fd, patience_secs):
+        return fd
+    os.close(fd)
+    why = f"{path.parent}: another process has the store open"
+    raise StoreFault(why, may_pass=True)
 
 
 def key_of(text: bytes) -> bytes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyoxigraph as ox
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.core.processes import open_locked, try_lock
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
 from rdfcrawl.stores.followers.statements import file_of
 
@@ -291,29 +291,18 @@ def _kinds_of(
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Create a temporary folder; remove those of killed processes."""
     for left in parent.glob(f"{_PREFIX}*"):
-        with _locked(left) as is_locked:
-            if is_locked:
+        # A file system without locks keeps them.
+        with suppress(OSError), open_locked(left, os.O_RDONLY) as fd:
+            if fd is not None:
                 rmtree(left, ignore_errors=True)
-    with TemporaryDirectory(dir=parent, prefix=_PREFIX) as name, _locked(Path(name)):
-        yield Path(name)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Lock a folder; yield False if another process has locked or removed it."""
-    try:
-        fd = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield False
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # also of a file system without locks
-        yield False
-    else:
-        yield True
-    finally:
-        os.close(fd)
+    with TemporaryDirectory(dir=parent, prefix=_PREFIX) as name:
+        fd = os.open(name, os.O_RDONLY)
+        try:
+            with suppress(OSError):
+                try_lock(fd)
+            yield Path(name)
+        finally:
+            os.close(fd)
 
 
 class StatementStore:
