@@ -49,6 +49,7 @@ _VERBOSE_LOGGERS = (
     "scrapy.utils.log",
 )
 _FAILURES: Final = ("frontier/failed", "frontier/owed", "fault/incomplete")
+_FAILED_FEEDS: Final = "feedexport/failed_count/"
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _FAILURE_LOGGERS = (
@@ -179,6 +180,8 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     if reasons not in (["finished"], [DRAINED]):
         return 2 if REDIS_REFUSES in reasons else 1
     stats = crawler.stats.get_stats() if crawler.stats else {}
+    if any(name.startswith(_FAILED_FEEDS) for name in stats):
+        return 1
     if stats.get("guard/seeds"):
         return EXIT_CODE
     failed = any(map(stats.get, _FAILURES))

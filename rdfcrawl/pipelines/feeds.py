@@ -1,91 +1,17 @@
-"""Feeds: the options `-o` and `-O`, and durability before visits are acknowledged."""
+"""The options `-o` and `-O` of commands that crawl."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import errno
-import os
-import select
 from pathlib import Path, PurePath
-from stat import S_ISFIFO, S_ISREG
-from typing import Any, Final, Self
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from scrapy.commands import BaseRunSpiderCommand
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import fail, report_interrupts
-from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
-
-
-class DurableFeeds:
-    """Extension that flushes Scrapy's feed exports to files on this machine.
-
-    Remote feeds are sent when the crawl ends, as in any project.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawler that has feeds and makes visits."""
-        if not crawler.settings.getdict("FEEDS"):
-            raise NotConfigured
-        from rdfcrawl.core.visits import flush_stores
-        from rdfcrawl.frontier.visiting import visiting_spider
-
-        visiting_spider(crawler)
-        extension = cls(crawler)
-        crawler.signals.connect(extension.flush, flush_stores)
-        return extension
-
-    async def flush(self) -> StoreFault | None:
-        """Write all feeds to disk, and return the reason of a failure."""
-        from scrapy.extensions.feedexport import FeedExporter
-
-        exporter: Any = self._crawler.get_extension(FeedExporter)
-        for slot in exporter.slots if exporter else ():
-            if slot.file is not None and not slot.file.closed:
-                try:
-                    await asyncio.to_thread(_sync, slot.file)
-                except OSError as error:
-                    may_pass = not isinstance(error, BrokenPipeError)
-                    return StoreFault(f"{slot.uri}: {error}", may_pass=may_pass)
-        return None
-
-
-def _sync(file: Any) -> None:
-    """Write a feed to disk; with post-processing, as far as possible."""
-    from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
-
-    if isinstance(file, PostProcessingManager):
-        plugin = file.head_plugin
-        while plugin is not file.file:
-            if isinstance(plugin, GzipPlugin):
-                plugin.gzipfile.flush()
-            plugin = plugin.file
-        file = file.file
-    file.flush()
-    if not hasattr(file, "fileno"):
-        return
-    kind = os.fstat(file.fileno()).st_mode
-    if S_ISREG(kind):  # pipes and terminals cannot be synchronized: EINVAL
-        os.fsync(file.fileno())
-    elif S_ISFIFO(kind) and _has_no_reader(file.fileno()):
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
-def _has_no_reader(fd: int) -> bool:
-    """Return whether the reader of a pipe has ended, as `head` does."""
-    pipe = select.poll()
-    pipe.register(fd, 0)
-    return any(event & select.POLLERR for _, event in pipe.poll(0))
-
 
 _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
 _PLACEHOLDER: Final = "%("

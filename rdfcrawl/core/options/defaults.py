@@ -85,7 +85,8 @@ EXTENSIONS = {
     "scrapy.extensions.corestats.CoreStats": None,
     "rdfcrawl.launch.scrapy_classes.CrawlStats": 0,
     "rdfcrawl.launch.progress.ProgressReport": 100,
-    "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
+    "scrapy.extensions.feedexport.FeedExporter": None,
+    "rdfcrawl.pipelines.durable_feeds.DurableFeeds": 200,
 }
 """it counts over all workers"""
 

@@ -199,3 +199,21 @@ def test_one_file_for_several_workers_is_refused(
     assert result.code == 2
     assert "put %(worker)s into the name" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("feed", "code", "said"),
+    [
+        ("-O/dev/full:nq", 1, "the crawl stops: /dev/full: "),  # while it runs
+        ("-Oftp://127.0.0.1:1/out.jl", 1, "Error storing jl feed"),  # at its end
+        ('-sFEEDS={"out.jl": {"format": "jll"}}', 2, "Unknown feed format: jll"),
+    ],
+)
+def test_a_feed_that_cannot_be_written_changes_the_exit_code(
+    commands: Commands, site: RawServer, feed: str, code: int, said: str
+) -> None:
+    """If rows or a feed cannot be written, then the crawl does not end with 0."""
+    given = ("crawl", "linkeddata", f"-aseeds={site.url('/large')}", "-afollow=none")
+    result = commands.start(*given, feed).wait()
+    assert result.code == code, result.stderr[-3000:]
+    assert said in result.stderr
