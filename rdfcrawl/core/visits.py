@@ -160,6 +160,7 @@ class Visit:
     # The one of `documents` that is being processed; documents that it contains may be
     # in the pipelines in its place.
     current: Document | None = None
+    error: str = ""  # that a downloader middleware raised for it
 
     def cut(self) -> None:
         """End the visit now, even while it waits.

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from copy import copy
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from pydispatch import dispatcher
 from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
+
+from rdfcrawl.core.errors import one_line
 
 if TYPE_CHECKING:
     from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -122,6 +124,14 @@ class VisitRequest(Request):
 
     def _set_url(self, url: str) -> None:
         self._url = url
+
+
+def note_error(failure: Failure) -> NoReturn:
+    """Note an exception of a downloader middleware for the records of a visit."""
+    request: Request = failure.request  # type: ignore[attr-defined]
+    error: BaseException = failure.value  # type: ignore[assignment]
+    request.meta["visit"].error = one_line(repr(error))
+    raise error
 
 
 class EngineView:

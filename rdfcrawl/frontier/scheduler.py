@@ -32,7 +32,7 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
-from rdfcrawl.frontier.engine import EngineView, VisitPlaces, VisitRequest
+from rdfcrawl.frontier.engine import EngineView, VisitPlaces, VisitRequest, note_error
 from rdfcrawl.frontier.queue.worker_reports import (
     DRAINED,
     FollowerLag,
@@ -176,6 +176,7 @@ class FrontierScheduler(BaseScheduler):
         request = VisitRequest(
             f"visit://{visit.key}/",
             callback=services.process_visit if services else None,
+            errback=note_error,
             meta={"visit": visit, **_META},
             dont_filter=True,
         )
@@ -394,7 +395,8 @@ class FrontierScheduler(BaseScheduler):
         if session is None:
             return
         for index in visit.pending:  # not processed because of an exception
-            self._put_back(visit, index, is_at_fault=True)
+            part = "middlewares" if visit.error else "pipelines"
+            self._put_back(visit, index, is_at_fault=True, why=visit.error, part=part)
         visit.pending.clear()
         for document in visit.documents:  # or not by the pipelines
             index = visit.index(document)
@@ -409,7 +411,13 @@ class FrontierScheduler(BaseScheduler):
         session.worker.finish(visit)
 
     def _put_back(
-        self, visit: Visit, index: int, *, is_at_fault: bool, why: str = ""
+        self,
+        visit: Visit,
+        index: int,
+        *,
+        is_at_fault: bool,
+        why: str = "",
+        part: str = "pipelines",
     ) -> None:
         record = visit.records[index]
         if not is_at_fault:
@@ -417,16 +425,21 @@ class FrontierScheduler(BaseScheduler):
             return
         if record.retries >= MAX_RETRIES:
             tries = counted(MAX_RETRIES + 1, "try", "tries")
-            logger.error("%s: given up after %s", record.url, tries)
+            why = why or "see the log"
+            logger.error("%s: given up after %s: %s", record.url, tries, why)
             self._stats.inc_value(f"fault/{Reason.INTERNAL}")
-            note_own_fault(self._stats, "pipelines", why or "see the log")
+            note_own_fault(self._stats, part, why)
             if index not in visit.failed:
                 visit.failed.append(index)
             return
         visit.returned[index] = replace(record, retries=record.retries + 1)
 
     def _item_failed(
-        self, item: object, response: Response | None, failure: Failure
+        self,
+        item: object,
+        response: Response | None,
+        failure: Failure,
+        part: str = "pipelines",
     ) -> None:
         """Put back a document that is not stored because a pipeline failed.
 
@@ -442,7 +455,7 @@ class FrontierScheduler(BaseScheduler):
                 return
             is_at_fault = not isinstance(error, StoreFault)
             why = one_line(repr(error))
-            self._put_back(visit, index, is_at_fault=is_at_fault, why=why)
+            self._put_back(visit, index, is_at_fault=is_at_fault, why=why, part=part)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
 
@@ -455,7 +468,8 @@ class FrontierScheduler(BaseScheduler):
         """Put back a document on which a spider middleware failed."""
         request = getattr(response, "request", None)
         if request is not None:
-            self._item_failed(request.meta.get("document"), response, failure)
+            item = request.meta.get("document")
+            self._item_failed(item, response, failure, "middlewares")
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send given-up URIs through the pipelines."""
@@ -477,7 +491,7 @@ class FrontierScheduler(BaseScheduler):
         """Wait until the disk accepts data; stop if there is no hope."""
         if self._is_local(fault):
             return
-        text = f"the store refuses writes, the crawl stops: {fault}"
+        text = f"results cannot be kept, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
@@ -494,13 +508,16 @@ class FrontierScheduler(BaseScheduler):
         self._stats.inc_value(STORE_FLUSHES)
         secs = self._stats.get_value(STORE_FLUSH_SECS, 0.0) + monotonic() - began
         self._stats.set_value(STORE_FLUSH_SECS, secs)
-        for _, result in results:
+        for receiver, result in results:
             problem = getattr(result, "value", result)
             if isinstance(problem, CrawlGone):
                 raise problem
             if isinstance(problem, BaseException):
                 may_pass = isinstance(problem, StoreFault) and problem.may_pass
-                fault = StoreFault(str(problem), may_pass=may_pass)
+                who = getattr(receiver, "__qualname__", receiver)
+                is_of_store = isinstance(problem, StoreFault)
+                text = str(problem) if is_of_store else f"{who} raised {problem!r}"
+                fault = StoreFault(one_line(text), may_pass=may_pass)
                 fault.__cause__ = problem
                 self._store_failed(fault)
                 raise fault

@@ -361,5 +361,5 @@ def test_refusal_during_a_flush_is_no_fault_of_the_store(
     )
     assert crawl.code == 2, crawl.stderr
     assert crawl.stderr.count("has to name a password") == 1
-    assert "the store refuses writes" not in crawl.stderr
+    assert "results cannot be kept" not in crawl.stderr
     assert "Traceback" not in crawl.stderr

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+from scrapy.exceptions import IgnoreRequest
 
 from rdfcrawl.core.records import Document
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.sources.harvest.custom import CustomHarvester
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
 
     from rdfcrawl.core.records import FollowUp
     from rdfcrawl.rdf.html.page import ParsedPage
@@ -85,6 +91,29 @@ class RaisingHarvester(CustomHarvester):
         """Raise after a document."""
         yield document.harvested()
         raise ZeroDivisionError("in the harvester")
+
+
+class RaisingMiddleware:
+    """Refuses all visits, as downloader middlewares may."""
+
+    def process_request(self, request: Request) -> None:
+        """Raise."""
+        raise IgnoreRequest(f"no {request.url}")
+
+
+class RaisingExtension:
+    """Cannot keep its items."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return an extension that receives the signal."""
+        extension = cls()
+        crawler.signals.connect(extension.keep, flush_stores)
+        return extension
+
+    def keep(self) -> None:
+        """Raise."""
+        raise KeyError("in the extension")
 
 
 EXTRACTORS = {

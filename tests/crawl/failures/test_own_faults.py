@@ -133,3 +133,35 @@ def test_several_workers_sum_up_their_own_faults(
     (line,) = [x for x in result.stderr.splitlines() if x.startswith("own faults")]
     assert "missing 1 (No module named 'no_such_library')" in line
     assert "raising 1 (ValueError('raised'))" in line
+
+
+@pytest.mark.parametrize(
+    ("setting", "part", "code", "said"),
+    [
+        (
+            "DOWNLOADER_MIDDLEWARES",
+            "RaisingMiddleware",
+            4,
+            "middlewares 1 (IgnoreRequest('no visit://127.94.31.5/'))",
+        ),
+        (
+            "EXTENSIONS",
+            "RaisingExtension",
+            1,
+            "the crawl stops: RaisingExtension.keep raised KeyError('in the extension'",
+        ),
+    ],
+)
+def test_the_part_that_failed_is_named(
+    commands: Commands, site: RawServer, setting: str, part: str, code: int, said: str
+) -> None:
+    """If a component of users fails, then it is named, not the part behind it."""
+    parts = {setting: json.dumps({f"tests.support.failing_parts.{part}": 500})}
+    result = commands.crawl(
+        [site.url("/good")],
+        arguments={"follow": "none"},
+        FRONTIER_LEASE_SECS=1,
+        **parts,
+    )
+    assert result.code == code, result.stderr
+    assert said in result.stderr
