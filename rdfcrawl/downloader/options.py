@@ -18,9 +18,8 @@ from rdfcrawl.core.options.table import (
     parsed,
     part,
     switch,
-    text,
 )
-from rdfcrawl.core.options.values import texts
+from rdfcrawl.core.options.values import header_value, texts
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.client import FAILING, RequestOptions, UnreadTypes, media_types
 from rdfcrawl.downloader.host_delay import PaceOptions
@@ -83,7 +82,7 @@ def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
 class FetchOptions(OptionsTable):
     """Limits and behaviour of the fetch; times in seconds, sizes in bytes."""
 
-    user_agent: str = text("USER_AGENT", defaults.USER_AGENT)
+    user_agent: str = parsed("USER_AGENT", defaults.USER_AGENT, header_value)
     """how the crawler introduces itself. **Set it to name you and a way to reach you**:
     a URL or a mail address"""
     spool_dir: Path  # folder of the spool files, shared by the workers of a machine

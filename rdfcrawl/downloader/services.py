@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.reservations import Obedience
 from rdfcrawl.downloader.crawler_clients import (
     BlockedHostFilter,
@@ -315,16 +316,22 @@ async def _secs_of_redis(redis: Redis) -> float | None:
 
 def _make_spool(setup: FetchSetup) -> Spool:
     fetch = setup.options
-    return Spool(
-        fetch.spool_dir,
-        memory_limit_bytes=fetch.visit_memory_bytes,
-        limits=SpoolLimits(
-            most_bytes=fetch.spool_max_bytes,
-            host_bytes=fetch.spool_host_max_bytes,
-            put_off_secs=fetch.backoff_base_secs,
-        ),
-        disk=WorkerDisk(setup.folders, min_free_bytes=fetch.min_free_bytes),
+    limits = SpoolLimits(
+        most_bytes=fetch.spool_max_bytes,
+        host_bytes=fetch.spool_host_max_bytes,
+        put_off_secs=fetch.backoff_base_secs,
     )
+    disk = WorkerDisk(setup.folders, min_free_bytes=fetch.min_free_bytes)
+    memory = fetch.visit_memory_bytes
+    try:
+        return Spool(
+            fetch.spool_dir, memory_limit_bytes=memory, limits=limits, disk=disk
+        )
+    except OSError as error:
+        what = f"{error.strerror or error} ({error.filename})"
+        raise ConfigError(
+            f"CRAWL_DIR: cannot keep responses in {fetch.spool_dir}: {what}"
+        ) from error
 
 
 def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) -> None:

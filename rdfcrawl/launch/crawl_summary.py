@@ -137,6 +137,7 @@ def _hint(end: RunEnd, results: ResultSummary) -> str:
             end.outcome == "not finished",
             f"see the logs of the workers: {_shown(end.crawl.paths.logs)}",
         ),
+        (end.outcome == "start_error", "see the exception in the log"),
         (not now.counts.seen, f"nothing to crawl: {begin}"),
         (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
         (is_over, "the crawl had already finished; -a fresh=1 starts it again"),

@@ -69,11 +69,26 @@ def prepare_process(settings: BaseSettings) -> None:
     # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
+    _check_log(settings)
     install_json_logs(settings)
     logging.getLogger("scrapy.crawler").addFilter(_without_secrets)
     if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
         for name in _VERBOSE_LOGGERS:  # not by level: Scrapy resets levels
             logging.getLogger(name).addFilter(_is_no_list)
+
+
+def _check_log(settings: BaseSettings) -> None:
+    """Exit with 2 and one line if Scrapy cannot write the log."""
+    level, path = settings["LOG_LEVEL"], settings["LOG_FILE"]
+    try:
+        logging.Handler().setLevel(level)
+        if path:
+            Path(path).open("ab").close()
+    except ValueError:
+        names = ", ".join(logging.getLevelNamesMapping())
+        fail(f"LOG_LEVEL={level!r}: must be one of {names}")
+    except OSError as error:
+        fail(f"LOG_FILE={path}: {error.strerror}; name a file that can be written")
 
 
 def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:

@@ -35,6 +35,40 @@ def test_error_names_what_was_meant(
     assert part in line
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "part"),
+    [
+        ("LOG_LEVEL", "VERBOSE", "LOG_LEVEL='VERBOSE': must be one of CRITICAL, "),
+        ("LOG_FILE", "/no/log", "LOG_FILE=/no/log: No such file or directory; name"),
+        ("USER_AGENT", "a\nb", "USER_AGENT='a\\nb': must be one line of text"),
+        ("ITEM_PIPELINES", '{"no.X": 1}', "ITEM_PIPELINES: 'no.X': No module named"),
+        ("SPIDER_MIDDLEWARES", '{"re.Nope": 1}', "SPIDER_MIDDLEWARES: 're.Nope': "),
+        ("TWISTED_REACTOR", "no.X", "TWISTED_REACTOR: 'no.X': No module named 'no'"),
+    ],
+)
+def test_wrong_value_of_a_setting_of_scrapy_is_one_line(
+    commands: Commands, setting: str, value: str, part: str
+) -> None:
+    """If a setting that Scrapy reads has a wrong value, then one line says so."""
+    seeds = "-aseeds=http://127.0.0.1:8000/"
+    result = commands.start("crawl", "linkeddata", seeds, **{setting: value}).wait()
+    assert result.code == 2, result.stderr
+    (line,) = result.stderr.splitlines()
+    assert part in line
+
+
+def test_folder_of_responses_that_is_a_file_is_one_line(commands: Commands) -> None:
+    """If responses cannot be kept in the folder of a crawl, then one line says so."""
+    folder = commands.folder()
+    (folder / "linkeddata").mkdir()
+    (folder / "linkeddata" / "spool").touch()
+    words = ("crawl", "linkeddata", "-aseeds=http://127.0.0.1:8000/")
+    result = commands.start(*words, folder=folder).wait()
+    assert result.code == 2, result.stderr
+    assert "CRAWL_DIR: cannot keep responses in " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize("command", ["crawl", "workers", "results"])
 def test_settings_that_do_not_exist_are_named(commands: Commands, command: str) -> None:
     """If no setting has a name, then the command says so; it does not end for it."""

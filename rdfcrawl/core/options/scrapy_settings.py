@@ -20,14 +20,20 @@ from weakref import WeakValueDictionary
 
 from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
-from scrapy.utils.misc import load_object
 from scrapy.utils.project import ENVVAR
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import perhaps
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import OptionsTable, Setting, settings_of
-from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
+from rdfcrawl.core.options.values import (
+    as_number,
+    boolean,
+    dictionary,
+    is_a,
+    is_on,
+    load_setting,
+)
 
 # Components of Scrapy, to which ours are added.
 _MERGED: Final = (
@@ -191,7 +197,7 @@ def _path_of(setting: str, key: Any) -> str:
     """Return the path of a key, which may be a class or an alias."""
     if setting in _BY_NAME:
         return str(key)
-    found = load_object(key)
+    found = load_setting(setting, str(key), key)
     return f"{found.__module__}.{getattr(found, '__qualname__', '')}"
 
 
@@ -289,6 +295,8 @@ def check_components(settings: BaseSettings) -> None:
     handler = settings.getdict("DOWNLOAD_HANDLERS").get("visit")
     if handler is None or not is_a(handler, _HANDLER):
         raise ConfigError(f"DOWNLOAD_HANDLERS: visit={handler}: must be {_HANDLER}")
+    for path in _enabled(settings, "SPIDER_MIDDLEWARES"):
+        load_setting("SPIDER_MIDDLEWARES", str(path), path)
     middlewares = _enabled(settings, "DOWNLOADER_MIDDLEWARES")
     if is_on(settings, "ROBOTSTXT_OBEY") and not _has(middlewares, _ROBOTS):
         raise ConfigError(
@@ -377,7 +385,9 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
 
 def _check_class(settings: BaseSettings, name: str, wanted: str) -> None:
     value = settings.get(name)
-    if value is not None and not is_a(value, wanted):
+    if value in (None, wanted):
+        return
+    if not is_a(load_setting(name, str(value), value), wanted):
         raise ConfigError(f"{name}={value}: visits need {wanted}")
 
 

@@ -89,6 +89,14 @@ def texts(value: Any) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, map(str, entries))))
 
 
+def header_value(name: str, value: Any) -> str:
+    """Return a text that may be the value of a header."""
+    text = str(value or "")
+    if not text.strip() or not text.isprintable():
+        raise ConfigError(f"{name}={text!r}: must be one line of text")
+    return text
+
+
 def path(value: Any) -> Path:
     """Return the absolute path of a file or folder."""
     return Path(str(value)).expanduser().absolute()
