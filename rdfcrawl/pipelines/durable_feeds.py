@@ -40,7 +40,7 @@ class DurableFeeds(FeedExporter):
         try:
             feeds = super().from_crawler(crawler)
         except NotConfigured as error:
-            if is_crawl and crawler.settings.getdict("FEEDS"):
+            if is_crawl:
                 raise ConfigError(
                     "FEEDS: the log says why one cannot be written"
                 ) from error

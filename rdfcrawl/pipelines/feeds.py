@@ -1,17 +1,37 @@
-"""The options `-o` and `-O` of commands that crawl."""
+"""Feeds: the options `-o` and `-O` of commands that crawl."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path, PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from scrapy.commands import BaseRunSpiderCommand
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
+
+if TYPE_CHECKING:
+    from rdfcrawl.pipelines.durable_feeds import DurableFeeds
+
+
+class Feeds:
+    """Extension that has Scrapy's feeds, or nothing without the setting `FEEDS`."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DurableFeeds:
+        """Return the extension of a crawler with feeds."""
+        settings = crawler.settings
+        if not (settings.getdict("FEEDS") or settings["FEED_URI"]):
+            raise NotConfigured
+        from rdfcrawl.pipelines.durable_feeds import DurableFeeds
+
+        return DurableFeeds.from_crawler(crawler)
+
 
 _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
 _PLACEHOLDER: Final = "%("
