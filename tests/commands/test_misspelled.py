@@ -51,7 +51,8 @@ def test_wrong_value_of_a_setting_of_scrapy_is_one_line(
 ) -> None:
     """If a setting that Scrapy reads has a wrong value, then one line says so."""
     seeds = "-aseeds=http://127.0.0.1:8000/"
-    result = commands.start("crawl", "linkeddata", seeds, **{setting: value}).wait()
+    given: dict[str, Any] = {setting: value}
+    result = commands.start("crawl", "linkeddata", seeds, **given).wait()
     assert result.code == 2, result.stderr
     (line,) = result.stderr.splitlines()
     assert part in line

@@ -156,7 +156,9 @@ def test_the_part_that_failed_is_named(
     commands: Commands, site: RawServer, setting: str, part: str, code: int, said: str
 ) -> None:
     """If a component of users fails, then it is named, not the part behind it."""
-    parts = {setting: json.dumps({f"tests.support.failing_parts.{part}": 500})}
+    parts: dict[str, Any] = {
+        setting: json.dumps({f"tests.support.failing_parts.{part}": 500})
+    }
     result = commands.crawl(
         [site.url("/good")],
         arguments={"follow": "none"},
