@@ -301,7 +301,8 @@ def partition_of(url_or_key: str, n_partitions: int) -> int:
     All hosts of one registered domain lie in one partition.
     """
     host = host_of(url_or_key) if "://" in url_or_key else url_or_key
-    return _domain_hash(host) % n_partitions
+    digest = blake2b(registered_domain(host).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % n_partitions
 
 
 def compact(url: str, key: str) -> str:
@@ -339,12 +340,6 @@ def expand(text: str, key: str) -> str:
         case ";":
             return f"https://{key}:{text[1:]}"
     return text
-
-
-@lru_cache(maxsize=MAX_CACHED_HOSTS)
-def _domain_hash(host: str) -> int:
-    digest = blake2b(registered_domain(host).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
 
 
 @cache
