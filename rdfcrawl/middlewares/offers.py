@@ -108,10 +108,10 @@ class OffersMiddleware:
         """Return the record for the sitemaps of an origin; None if none is wanted."""
         arguments = session.profiles.of(record)
         is_complete = Kind.SITEMAP in arguments.harvest
-        if not is_of_web(origin):
+        if not (is_complete or _wants_datasets(arguments)):
             return None
-        if not is_complete and not (
-            _wants_datasets(arguments) and self._has_sitemaps(origin)
+        if not (
+            is_of_web(origin) and self._has_sitemaps(origin, if_unknown=is_complete)
         ):
             return None
         payload = RobotsTask(only_datasets=not is_complete)
@@ -125,11 +125,13 @@ class OffersMiddleware:
             profile=record.profile,
         )
 
-    def _has_sitemaps(self, origin: str) -> bool:
+    def _has_sitemaps(self, origin: str, *, if_unknown: bool) -> bool:
         from rdfcrawl.downloader.services import services_of  # noqa: PLC0415 (rare)
 
         robots = services_of(self._crawler).robots
-        return robots is not None and bool(robots.sitemaps_of(origin))
+        if robots is None:  # not obeyed, and so not read
+            return if_unknown
+        return bool(robots.sitemaps_of(origin))
 
 
 def _wants_datasets(arguments: CrawlArguments) -> bool:

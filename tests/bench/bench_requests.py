@@ -5,8 +5,7 @@ Run: `python -m tests.bench.bench_requests [--only PART]`, of these parts:
 * index: the second run of an unchanged sitemap index of 200 x 1,000 entries;
 * portal: the second run of an unchanged CKAN portal of 5,000 datasets;
 * dump: hosts of 2,000 pages with a dump, in each spider and by each offer. They take
-  five requests; one more if an index lists the sitemap, and up to four guesses if the
-  operator wants whatever a host offers, and its robots.txt names nothing;
+  five requests; one more if an index lists the sitemap, and a seed is a page;
 * endpoint: 200,000 statements with caps and time-outs, and the planner that knows both;
 * judge: the endpoints of `tests/sources/sparql/test_requests.py`, without HTTP.
 
@@ -266,7 +265,6 @@ _COMMANDS: Final = {
     "sitemap": ("crawl", "sitemap", "-a", "sites={}"),
     "keep": ("keep", "{}/"),
 }
-_N_GUESSES: Final = 4  # three places of descriptions, and that of a sitemap
 _OFFERS: Final = {
     "sitemap": tuple(_COMMANDS),
     "index": tuple(_COMMANDS),
@@ -296,8 +294,7 @@ def _of_dump(site: CountedSite, offer: str, name: str) -> list[Figure]:
             print(f"    {dict(site.targets)}", flush=True)
             title = f"dump by {offer}, {name}, {number} run"
             n_requests = site.targets.total()
-            n_more = _N_GUESSES if name in ("linkeddata, all", "keep") else 0
-            at_most = 5 + (n_more if offer in _PLACES else offer == "index")
+            at_most = 5 + (offer == "index" and name != "sitemap")
             figures.append(Figure(title, n_requests, "requests", at_most=at_most))
             n_dumps = site.targets["/dump.nt"]
             figures.append(Figure(f"{title}: dumps", n_dumps, "", at_least=1))

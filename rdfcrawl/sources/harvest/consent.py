@@ -94,6 +94,10 @@ class SitemapConsents:
         """Return `is_given` for pairs of site and sitemap."""
         return await self._store.gather(self.is_given(*pair) for pair in pairs)
 
+    async def has_named_some(self, site: str) -> bool:
+        """Return whether the robots.txt of a site, if read, names sitemaps."""
+        return await self._store.size(site, self._of_run(_NAMED)) > 0
+
     async def _release(self, site: str, response: HarvestedResponse) -> None:
         """Queue or refuse the URLs that wait for a site."""
         listing = {

@@ -94,10 +94,16 @@ class DocumentDiscovery:
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
-            if self._wants_offers or document.record.url.endswith(_GUESSED):
-                discoveries.append(await self._noted(await self._sites.find(document)))
+            described = NOTHING_FOUND
             if scan.has_any or (self._run and await self._may_withdraw(document)):
-                discoveries.append(await self._described(document, scan))
+                described = await self._described(document, scan)
+            if self._wants_offers or document.record.url.endswith(_GUESSED):
+                # Datasets come first: known ones make usual places needless.
+                has_offers = any(map(_is_offer, described.follow_ups))
+                discoveries.append(
+                    await self._sites.find(document, has_offers=has_offers)
+                )
+            discoveries.append(described)
             may_be_page = scan.has_pages or isinstance(task, CollectionPage)
             if not may_be_page and document.reading.format is not HTML:
                 # On an HTML page, it is an ordinary link.
@@ -163,9 +169,8 @@ class DocumentDiscovery:
 
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
-        discovery = self._sites.of_source(document.record)
-        if document.n_quads:
-            await self._found.note_offer(document.record)
+        discovery = NOTHING_FOUND
+        await self._found.note_offer(document)
         lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
         if lost and document.record.kind is Kind.SITEMAP:  # not harvested
             n_faults = len(document.faults)
@@ -275,6 +280,11 @@ class DocumentDiscovery:
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
+
+
+def _is_offer(follow_up: FollowUp) -> bool:
+    """Return whether a follow-up is the description of datasets that a page names."""
+    return isinstance(follow_up.record.task, RevisitedPage)
 
 
 def _is_taken(document: Document) -> bool:

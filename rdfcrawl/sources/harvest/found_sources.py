@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.records import FollowUp, Kind, Record
-from rdfcrawl.core.source_tasks import CustomTask, SitemapTask, SourceTask
+from rdfcrawl.core.source_tasks import CustomTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.frontier.arguments.parsers import DATASETS
@@ -15,6 +15,7 @@ from rdfcrawl.sources.harvest.discovery import FOUND
 from rdfcrawl.sources.harvest.protocol import read_task
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.records import Document
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 _MAX_SOURCES: Final = 100_000
@@ -41,9 +42,14 @@ class FoundSources:
             self._noted.update(entries)
             await self._store.put_up_to(_CRAWL, FOUND, entries, _MAX_SOURCES)
 
-    async def note_offer(self, record: Record) -> None:
-        """Keep the record of a sitemap that is read only for the datasets in it."""
-        if _is_offer(record):
+    async def note_offer(self, document: Document) -> None:
+        """Keep the record of sitemaps that were read before the pages of a site.
+
+        Of those that are read only for datasets, each one with some is kept.
+        """
+        record, task = document.record, read_task(document.record)
+        is_read = _is_offer(record) and document.n_quads > 0
+        if is_read or (task.payload == RobotsTask() and not task.is_named):
             await self.note([FollowUp(record)])
 
     async def knows_any(self, kind: Kind, urls: Iterable[str]) -> bool:
@@ -83,5 +89,5 @@ def _key(kind: Kind, url: str) -> str:
 
 def _is_offer(record: Record) -> bool:
     """Return whether a sitemap is read only for the datasets in it."""
-    payload = record.task.payload if isinstance(record.task, SourceTask) else None
+    payload = read_task(record).payload
     return isinstance(payload, SitemapTask) and payload.only_datasets

@@ -1,13 +1,14 @@
-"""Sources that a site may have, requested once: sitemaps, VoID, and catalogs."""
+"""The usual places of the data of a site: VoID, sitemaps, catalogs and ResourceSync."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.source_tasks import RobotsTask
+from rdfcrawl.core.source_tasks import SitemapTask
 from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.frontier.arguments.parsers import DCAT, DCAT_US, VOID
 from rdfcrawl.sources import dcat_portals
@@ -15,24 +16,27 @@ from rdfcrawl.sources.harvest.discovery import GUESSES, NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.sources.sparql.recognition import PAGE_TYPES
 from rdfcrawl.uri import is_of_web
-from rdfcrawl.uri.hosts import origin_of
+from rdfcrawl.uri.hosts import origin_of, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
+    from rdfcrawl.sources.harvest.consent import SitemapConsents
     from rdfcrawl.sources.harvest.found_sources import FoundSources
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
-_PATHS: Final = tuple(GUESSES.values())
+# The likeliest places of a description of all data come first.
+_ORDER: Final = (VOID, Kind.SITEMAP, DCAT_US, Kind.RESOURCESYNC)
+_PATHS: Final = {path: word for word, path in GUESSES.items()}
 _EXCUSED: Final = Discovery(is_excused=True)
 _NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
 _MAX_SITES: Final = 100_000  # in memory
 
 
 class SiteOffers:
-    """Requests the sitemaps, VoID and catalog of each discovered site, once.
+    """Tries the usual places of each site, until a dataset covers some of its pages.
 
-    The frontier drops repeated records. Sources: VoID (W3C Note 2011) section 7.2
-    (`/.well-known/void`); RFC 8615; Project Open Data Metadata Schema 1.1.
+    A place is tried when the one before has been read. Sources: VoID (W3C Note 2011)
+    section 7.2 (`/.well-known/void`); RFC 8615; Project Open Data Metadata Schema 1.1.
 
     Args:
         context: of the crawl.
@@ -40,40 +44,89 @@ class SiteOffers:
     """
 
     def __init__(self, context: HarvestContext, found_sources: FoundSources) -> None:
+        self._context = context
         self._run = context.run
-        self._covered = context.session.ingests.own.covered
-        wanted = context.arguments.harvest
-        self._paths = [path for word, path in GUESSES.items() if word in wanted]
-        self._wants_sitemaps = Kind.SITEMAP in wanted
-        self._wants_lists = Kind.RESOURCESYNC in wanted
-        self._wants_catalogs = DCAT in wanted
+        self._wanted = context.arguments.harvest
         self._found = found_sources
-        self._known: set[str] = set()
+        self._begun: set[str] = set()  # origins
         self._portals: set[str] = set()  # origins whose catalog was requested
 
-    async def find(self, document: Document) -> Discovery:
-        """Return the records for the site of a document, if the site is new."""
-        url, status = document.record.url, document.response.status
-        is_guess = url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS
-        if is_guess and status in _NOT_THERE:
-            return _EXCUSED
+    async def find(self, document: Document, *, has_offers: bool) -> Discovery:
+        """Return the records for the site of a document.
+
+        Args:
+            document: a page, or the response of a usual place.
+            has_offers: it names descriptions of datasets, which are read first.
+        """
+        record, status = document.record, document.response.status
         discovery = NOTHING_FOUND
-        if self._wants_catalogs and origin_of(document.url) not in self._portals:
+        if DCAT in self._wanted and origin_of(document.url) not in self._portals:
             discovery = await self._catalog(document)
-        if status and not is_guess:
-            discovery += await self._of_site(document)
+        is_place = _place_of(record) is not None
+        if is_place and status in _NOT_THERE:
+            discovery += _EXCUSED
+        if is_place or (status and not has_offers):
+            discovery += await self.after(record)
+        await self._found.note(discovery.follow_ups)
         return discovery
 
-    def of_source(self, record: Record) -> Discovery:
-        """Return the record for the VoID of a site named by the operator."""
-        if record.kind is not Kind.SITEMAP:
+    async def after(self, record: Record) -> Discovery:
+        """Return the record for the next usual place of the site of a record."""
+        origin, is_named = origin_of(_first_url(record)), _is_named(record)
+        place = None if is_named else _place_of(record)
+        is_covered = self._context.session.ingests.own.covered.has_some_of(origin)
+        if is_covered or not is_of_web(origin):
             return NOTHING_FOUND
-        task = read_task(record)
-        if not (task.is_named and task.payload == RobotsTask()):
-            return NOTHING_FOUND
-        url = origin_of(record.url) + GUESSES[VOID]
-        void = self._page(url, record, record.depth)
-        return found(replace(void, is_part_of_source=True))
+        if place is None:
+            if origin in self._begun:
+                return NOTHING_FOUND
+            _add(self._begun, origin)
+        wanted = {VOID} if is_named else self._wanted
+        number = 0 if place is None else _ORDER.index(place) + 1
+        for word in _ORDER[number:]:
+            if word in wanted and (root := await self._root(word, record)):
+                follow_up = FollowUp(
+                    root,
+                    is_part_of_source=is_named,
+                    urgency=Urgency.SOON,
+                    change=f"run {self._run}" if self._run else "",
+                )
+                await self._found.note([follow_up])
+                return found(follow_up)
+        return NOTHING_FOUND
+
+    async def _root(self, word: str | Kind, record: Record) -> Record | None:
+        """Return the record for a usual place; None if it is not needed."""
+        origin = origin_of(_first_url(record))
+        is_further = record.kind.is_source or isinstance(record.task, RevisitedPage)
+        depth = record.depth + (not is_further)
+        if word is Kind.SITEMAP:
+            # Otherwise they are read already.
+            if await self._consents.has_named_some(site_of(origin)):
+                return None
+            from rdfcrawl.sources.harvest.sitemap import root_of
+
+            root = root_of(origin, self._run, is_named=False)
+        elif word is Kind.RESOURCESYNC:
+            if depth > 1:  # not of a site that the operator has named
+                return None
+            from rdfcrawl.sources.harvest.resourcesync import described_at
+
+            root = described_at(origin, self._run)
+        else:
+            if word == DCAT_US and await self._is_portal(origin):
+                return None
+            task = RevisitedPage(self._run)
+            root = Record(origin + GUESSES[str(word)], Kind.PAGE, task=task)
+        root = replace(root, depth=depth, parent=record.url)
+        ingest = self._context.session.ingests.of(record)
+        return root if ingest.wants(root.url, depth) else None
+
+    @cached_property
+    def _consents(self) -> SitemapConsents:
+        from rdfcrawl.sources.harvest.consent import SitemapConsents
+
+        return SitemapConsents(self._context)
 
     async def _catalog(self, document: Document) -> Discovery:
         """Return the record for the catalog of the portal of a document."""
@@ -87,52 +140,41 @@ class SiteOffers:
         if not url or (is_catalog and not document.n_quads):
             return NOTHING_FOUND
         _add(self._portals, origin_of(url))
-        catalog = self._page(url, record, record.depth + 1)
+        task = RevisitedPage(self._run)
+        page = Record(url, Kind.PAGE, record.depth + 1, record.url, task=task)
+        change = f"run {self._run}" if self._run else ""
+        catalog = FollowUp(page, urgency=Urgency.SOON, change=change)
         if not is_catalog:
-            return found(replace(catalog, urgency=Urgency.SOON))
+            return found(catalog)
         if record.task is None:  # otherwise no later run may read it
             await self._found.note([catalog])
         return NOTHING_FOUND
 
-    async def _of_site(self, document: Document) -> Discovery:
-        record = document.record
-        origin = origin_of(record.url)
-        if origin in self._known or not is_of_web(origin):
-            return NOTHING_FOUND
-        _add(self._known, origin)
-        depth = record.depth + 1
-        # Its sitemaps are read before its pages; a known dataset needs no guesses.
-        is_known = self._wants_sitemaps and self._covered.has_some_of(origin)
-        paths = [] if is_known else await self._guesses(document, origin)
-        follow_ups = [self._page(origin + path, record, depth) for path in paths]
-        if self._wants_sitemaps:
-            from rdfcrawl.sources.harvest.sitemap import root_of
+    async def _is_portal(self, origin: str) -> bool:
+        """Return whether the catalog of a site is known."""
+        if origin in self._portals:
+            return True
+        urls = [origin + path for path in dcat_portals.CATALOG_PATHS]
+        return DCAT in self._wanted and await self._found.knows_any(Kind.PAGE, urls)
 
-            root = root_of(origin, self._run, is_named=False)
-            root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        # Of sites that the operator has named.
-        if self._wants_lists and not (record.depth or is_known):
-            from rdfcrawl.sources.harvest.resourcesync import described_at
 
-            root = described_at(origin, self._run)
-            root = replace(root, depth=depth, parent=record.url)
-            follow_ups.append(FollowUp(root, urgency=Urgency.SOON))
-        return found(*follow_ups)
+def _is_named(record: Record) -> bool:
+    """Return whether a record is of a source that the operator named."""
+    return record.kind.is_source and not record.depth
 
-    async def _guesses(self, document: Document, origin: str) -> list[str]:
-        """Return the paths to try; the catalog of a known portal needs no guess."""
-        is_portal = origin in self._portals
-        if not is_portal and self._wants_catalogs and document.status == 304:
-            urls = [origin + path for path in dcat_portals.CATALOG_PATHS]
-            is_portal = await self._found.knows_any(Kind.PAGE, urls)
-        needless = GUESSES[DCAT_US] if is_portal else ""
-        return [path for path in self._paths if path != needless]
 
-    def _page(self, url: str, record: Record, depth: int) -> FollowUp:
-        """Return the record for a page that each run reads."""
-        page = Record(url, Kind.PAGE, depth, record.url, task=RevisitedPage(self._run))
-        return FollowUp(page, change=f"run {self._run}" if self._run else "")
+def _place_of(record: Record) -> str | Kind | None:
+    """Return the usual place that a record requests; None if it is another record."""
+    payload = read_task(record).payload
+    if isinstance(payload, SitemapTask):
+        return Kind.SITEMAP if payload.is_guess else None
+    url = _first_url(record)
+    return _PATHS.get(url.removeprefix(origin_of(url)))
+
+
+def _first_url(record: Record) -> str:
+    """Return the URL of a record before it was redirected to another host."""
+    return record.chain[0] if record.chain else record.url
 
 
 def _add(sites: set[str], origin: str) -> None:

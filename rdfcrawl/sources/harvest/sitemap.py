@@ -32,6 +32,7 @@ from rdfcrawl.sources.harvest.consent import (
     SitemapConsents,
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
+from rdfcrawl.sources.harvest.found_sources import FoundSources
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
@@ -46,6 +47,7 @@ from rdfcrawl.sources.harvest.response import (
     iter_unpacked,
     note_refused,
 )
+from rdfcrawl.sources.harvest.site_offers import SiteOffers
 from rdfcrawl.sources.harvest.sitemap_reading import (
     SitemapParts,
     SitemapReading,
@@ -95,6 +97,7 @@ class SitemapHarvester(Harvester):
         self._robots = SitemapRobots(
             context, self._consents, self._checks, self._parts, self._budgeted
         )
+        self._offers = SiteOffers(context, FoundSources(context))
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -217,7 +220,10 @@ class SitemapHarvester(Harvester):
         await self._checks.mark_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
         found = found[:n_taken] + listed + found[n_taken:]
-        return await self._budgeted.after(response.record, reading.task, found)
+        found = await self._budgeted.after(response.record, reading.task, found)
+        if not reading.is_index:
+            found = [*await self._usual_place(response.record, reading.task), *found]
+        return found
 
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
         """Queue some entries and datasets; the claims about pages are stored first."""
@@ -252,7 +258,20 @@ class SitemapHarvester(Harvester):
         await self._checks.mark_read(url, task.robots_hosts, response)
         found = response.take_follow_ups()
         found = await self._budgeted.after(response.record, task, list(found))
+        response.follow_ups.extend(await self._usual_place(response.record, task))
         response.follow_ups.extend(found)
+
+    async def _usual_place(
+        self, record: Record, task: SitemapTask
+    ) -> tuple[FollowUp, ...]:
+        """Return the record for a usual place of a site without known datasets.
+
+        The site is one that the operator named, or its sitemap was a guess.
+        """
+        is_of_named = task.wants_entries and task.robots_hosts and not record.depth
+        if not (is_of_named or task.is_guess):
+            return ()
+        return (await self._offers.after(record)).follow_ups
 
     async def _revisit_unchanged(
         self, response: HarvestedResponse, task: SitemapTask

@@ -147,6 +147,80 @@ def test_page_that_names_its_dataset_leads_to_the_dump(
         assert len(result.about(site.url("/dump.ttl"))) == N_PAGES
 
 
+USUAL = (
+    "/.well-known/void",
+    "/sitemap.xml",
+    "/data.json",
+    "/.well-known/resourcesync",
+)
+
+
+def test_usual_places_are_tried_one_after_another(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If pages name no data, then usual places are tried until one has a dataset.
+
+    A place that is forbidden or fails is passed over. A later run requests the place
+    with the dataset, and the dump.
+    """
+    respond, pages = loopback.response, [f"/r/{n}" for n in range(9)]
+    sites = [loopback(host=f"127.20.13.{n}") for n in range(1, 8)]
+    by_void, by_sitemap, bare, forbidding, failing, denied, listed = sites
+    for site in sites:
+        links = (f"<> <urn:x:l> <{site.url(page)}> .\n" for page in pages)
+        site.pages |= {
+            "/": respond("".join(links).encode()),
+            "/dump.ttl": respond(b"".join(statement(site, n) for n in range(9))),
+            **{page: respond(b"<> <urn:x:p> 1 .") for page in pages},
+        }
+    void, dump = "http://rdfs.org/ns/void#", by_void.url("/dump.ttl")
+    by_void.pages[USUAL[0]] = respond(
+        f"<#d> a <{void}Dataset> ; <{void}dataDump> <{dump}> ;"
+        f" <{void}uriSpace> '{by_void.url('/r/')}' .".encode()
+    )
+    dataset = (
+        f"<sc:dataset><sc:linkedDataPrefix>{by_sitemap.url('/r/')}"
+        "</sc:linkedDataPrefix><sc:dataDumpLocation>"
+        f"{by_sitemap.url('/dump.ttl')}</sc:dataDumpLocation></sc:dataset>"
+    )
+    by_sitemap.pages[USUAL[1]] = respond(urlset([], dataset), "application/xml")
+    rules = f"User-agent: *\nDisallow: {USUAL[0]}\nDisallow: {USUAL[2]}\n"
+    forbidding.pages["/robots.txt"] = respond(rules.encode())
+    failing.pages |= {USUAL[0]: [None], USUAL[1]: respond(status="500 No")}
+    failing.pages[USUAL[2]] = loopback.redirect("http://127.20.13.99:9/")
+    listed.pages["/robots.txt"] = respond(f"Sitemap: {listed.url('/s')}\n".encode())
+    listed.pages["/s"] = respond(urlset([listed.url("/r/1")]), "application/xml")
+    expected = [
+        {USUAL[0], "/dump.ttl"},
+        {*USUAL[:2], "/dump.ttl"},
+        {*USUAL, *pages},
+        {USUAL[1], USUAL[3], *pages},
+        {*USUAL, *pages},
+        {*USUAL[:2], USUAL[3], *pages},
+        {"/s", USUAL[0], USUAL[2], *pages},
+    ]
+    result = commands.crawl(
+        [site.url("/") for site in sites],
+        folder=(folder := commands.folder()),
+        arguments={"harvest": "all", "deny": rf"^{denied.url('/data')}\.json"},
+        TRANSFER_FIRST_BYTE_SECS=1,
+        HOST_BACKOFF_SECS=0.2,
+    )
+    assert result.code == 0, result.stderr
+    for site, targets in zip(sites, expected, strict=True):
+        assert {*site.targets} - {"/", "/robots.txt"} == targets, site.url("/")
+    tried = [x for x in bare.targets if x in USUAL]
+    assert tried == [*USUAL]
+    numbers = [len(site.targets) for site in sites]
+    commands.crawl(
+        [site.url("/") for site in sites],
+        folder=folder,
+        arguments={"harvest": "all", "deny": rf"^{denied.url('/data')}\.json"},
+        REVISIT_SECS=0,
+    )
+    assert {*by_void.targets[numbers[0] :]} == {"/", USUAL[0], "/dump.ttl"}
+
+
 def test_pages_are_fetched_if_the_dump_fails(
     commands: Commands, site: RawServer, seed: str, loopback: Loopback
 ) -> None:
