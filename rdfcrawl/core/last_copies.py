@@ -112,6 +112,7 @@ class NewCopy(NamedTuple):
         has_losses: some statements were not read.
         run: in which it was requested.
         detour: kind of page to which sites redirect what they no longer show; or "".
+        is_list: a page of a collection, which may be short while it is being loaded.
         The others: see `LastCopy`.
     """
 
@@ -124,6 +125,7 @@ class NewCopy(NamedTuple):
     modified: int
     run: str
     detour: str = ""
+    is_list: bool = False
 
     def kept(self) -> LastCopy:
         """Return the copy after the response was stored."""
@@ -167,7 +169,9 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         why = "a page without its end"
     elif 0 < new.modified < last.modified:
         why = "older than the last version"
-    elif not new.has_end and are_too_few(new.n_quads, n_last, small=_LEAST - 1):
+    elif (new.is_list or not new.has_end) and are_too_few(
+        new.n_quads, n_last, small=0 if new.is_list else _LEAST - 1
+    ):
         why = f"{counted(new.n_quads, 'statement')}, {n_last:,} before"
     return why, True
 

@@ -122,6 +122,8 @@ class StoredCopies:
             return False
         key = copy_key(document.url)
         if last.digest == new.kept().digest != "" and key not in self._written:
+            if last.n_doubts:  # others that come later are doubted like the first
+                await self._put({key: new.kept().text()})
             return True
         document.has_new_statements = bool(last.digest) and not document.has_losses
         self._written.pop(key, None)

@@ -23,7 +23,6 @@ from rdfcrawl.sources.ckan.paging import (
 from rdfcrawl.sources.ckan.plan import (
     advance,
     check_listing,
-    check_missing,
     first_task,
     iter_confirmations,
     request_of,
@@ -324,7 +323,6 @@ class Harvest:
         by_name = listing is DatasetListing.NAMES
         check_listing(
             n_listed=len(self.names if by_name else self.present),
-            n_known=self.n_known,
             count=self.count,
         )
 
@@ -333,5 +331,4 @@ class Harvest:
             for one, name in self.memory.known.items()
             if not (name in self.names if by_name else one in self.present)
         ]
-        check_missing(n_missing=len(missing), n_known=len(self.memory.known))
         return list(iter_confirmations(missing, by_search=by_name))

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.core.last_copies import are_too_few
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
@@ -290,35 +289,19 @@ MAX_IDS_CHARS: Final = 1400  # of one task
 MAX_UNLISTED: Final = 0.1
 
 
-def check_listing(*, n_listed: int, n_known: int, count: int | None = None) -> None:
+def check_listing(*, n_listed: int, count: int | None = None) -> None:
     """Raise if a listing cannot be used to find deletions.
 
     Args:
         n_listed: distinct datasets in the listing.
-        n_known: remembered datasets.
         count: the portal's own count in the same harvest.
 
     Raises:
-        SourceFault: `BAD_ANSWER`: far fewer datasets than known; `INCOMPLETE`: fewer
-            than the portal counts.
+        SourceFault: `INCOMPLETE`: fewer datasets than the portal counts.
     """
     if count and n_listed < count * (1 - MAX_UNLISTED):
         detail = f"{n_listed} listed of {count} that the portal counts"
         raise SourceFault(Reason.INCOMPLETE, detail)
-    if are_too_few(n_listed, n_known):
-        detail = f"{n_listed} listed but {n_known} known: nothing is deleted"
-        raise SourceFault(Reason.BAD_ANSWER, detail)
-
-
-def check_missing(*, n_missing: int, n_known: int) -> None:
-    """Raise if implausibly many remembered datasets are missing.
-
-    Raises:
-        SourceFault: `BAD_ANSWER`.
-    """
-    if are_too_few(n_known - n_missing, n_known):
-        detail = f"{n_missing} or more of {n_known} are missing"
-        raise SourceFault(Reason.BAD_ANSWER, detail)
 
 
 def iter_confirmations(

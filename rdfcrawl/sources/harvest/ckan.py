@@ -41,7 +41,6 @@ from rdfcrawl.sources.ckan.paging import CkanOutcome, DatasetListing
 from rdfcrawl.sources.ckan.plan import (
     advance,
     check_listing,
-    check_missing,
     first_task,
     iter_confirmations,
     request_of,
@@ -55,6 +54,7 @@ from rdfcrawl.sources.ckan.targets import (
 )
 from rdfcrawl.sources.ckan.values import since_for_next
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.found_sources import FoundSources
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.options import ObeyRobots
@@ -107,6 +107,7 @@ class CkanHarvester(Harvester):
         self._context = context
         self._store = context.state_store
         self._run_state = RunState(context.state_store, context.run)
+        self._emptied = EmptiedLists(context.state_store, context.run)
         self._keys = tuple(_keys(context))
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -335,20 +336,18 @@ class CkanHarvester(Harvester):
         async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
             if key.startswith("name ") is not is_sweep:
                 ids.add(key)
-        n_known = await self._store.size(source, _KNOWN)
         count = await self._store.get(source, self._run_state.table(_STATE), "count")
-        check_listing(
-            n_listed=len(ids), n_known=n_known, count=int(count) if count else None
-        )
+        check_listing(n_listed=len(ids), count=int(count) if count else None)
         del ids
-        return await self._missing(source, n_known, is_sweep=is_sweep)
+        missing = await self._missing(source, is_sweep=is_sweep)
+        n_known = await self._store.size(source, _KNOWN)
+        n_left = n_known - len(missing)
+        if fault := await self._emptied.doubt(source, n_left, n_known, "dataset"):
+            raise SourceFault(fault.reason, fault.detail)
+        return missing
 
-    async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
-        """Return the ids of remembered datasets that this run did not find.
-
-        Raises:
-            SourceFault: too many are missing.
-        """
+    async def _missing(self, source: str, *, is_sweep: bool) -> list[str]:
+        """Return the ids of remembered datasets that this run did not find."""
         met = self._run_state.table(_MET)
         missing: list[str] = []
         batch: list[tuple[str, str]] = []
@@ -358,7 +357,6 @@ class CkanHarvester(Harvester):
             marks = await self._store.get_many(source, met, keys)
             pairs = zip(batch, marks, strict=True)
             missing.extend(each for (each, _), mark in pairs if mark is None)
-            check_missing(n_missing=len(missing), n_known=n_known)
             batch.clear()
 
         async for entry in self._store.entries(source, _KNOWN):

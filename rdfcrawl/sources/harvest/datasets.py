@@ -32,16 +32,12 @@ from rdfcrawl.sources.harvest.discovery import (
     combined,
     found,
 )
+from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.known_datasets import (
     DATASET,
     KnownDataset,
     KnownDatasets,
     credible_spaces,
-)
-from rdfcrawl.sources.harvest.missing_datasets import (
-    MissingDatasets,
-    MissingNames,
-    fault_of,
 )
 from rdfcrawl.sources.harvest.page_fetches import (
     PageFetches,
@@ -65,7 +61,7 @@ class DatasetRegistry:
         self._session = session
         self._store = session.state_store
         self._descriptions = KnownDatasets(session.state_store)
-        self._missing = MissingDatasets(session.state_store, session.run)
+        self._emptied = EmptiedLists(session.state_store, session.run)
         fetches = PageFetches(session.state_store)
         self.files = DatasetFiles(session.state_store, fetches, session.run)
         self.ways = DatasetWays(session, fetches, self.files, revisit_secs)
@@ -192,17 +188,12 @@ class DatasetRegistry:
 
     async def is_doubted(self, source: str) -> bool:
         """Return whether earlier runs kept datasets that a document lacks."""
-        return await self._missing.is_doubted(source)
+        return await self._emptied.is_doubted(source)
 
     async def of_unchanged(self, source: str, record: Record) -> Discovery:
         """Return the records of the datasets of an unchanged document."""
         names = await self._descriptions.described_by(source)
-        gone = await self._missing.confirmed(source, names)
-        discovery = await self._drop_descriptions(gone, source)
-        if gone:
-            discovery += await self.files.drop_noted(source, self._descriptions)
-        names = sorted(set(names).difference(gone)) if gone else names
-        return discovery + await self._records_of(names, record)
+        return await self._records_of(names, record)
 
     async def _records_of(self, names: Iterable[str], record: Record) -> Discovery:
         calls = (self._known_records(name, record) for name in names)
@@ -235,19 +226,17 @@ class DatasetRegistry:
             n_others: number of its other entries; with some, the list is not empty.
         """
         missing = await self._descriptions.described_by(source, except_for=kept)
-        n_left = len(kept) or min(n_others, 1)
-        names = MissingNames(missing)
+        n_left, fault = len(kept) or min(n_others, 1), None
         if document.status < 300:  # otherwise the document is gone
-            names = await self._missing.judge(source, missing, n_left)
-        discovery = await self._drop_descriptions(names.gone, source)
-        if names.doubted:
-            discovery += Discovery(faults=(fault_of(names, len(kept)),))
-            discovery += await self._records_of(names.doubted, document.record)
+            n_known = n_left + len(missing)
+            fault = await self._emptied.doubt(source, n_left, n_known, "dataset")
+        if fault is not None:
+            discovery = Discovery(faults=(fault,))
+            discovery += await self._records_of(missing, document.record)
+        else:
+            calls = (self._withdraw(name, source) for name in missing)
+            discovery = combined(await self._store.gather(calls))
         return discovery + await self._drop_noted(source, document)
-
-    async def _drop_descriptions(self, names: Iterable[str], source: str) -> Discovery:
-        calls = (self._withdraw(name, source) for name in names)
-        return combined(await self._store.gather(calls))
 
     async def _withdraw(self, name: str, source: str) -> Discovery:
         discovery = NOTHING_FOUND

@@ -127,8 +127,6 @@ class DocumentDiscovery:
             return True
         if not isinstance(task, ListedPage | RefreshedPage | CollectionPage):
             return False
-        if document.status == 304:
-            return await self._context.datasets.is_doubted(document.record.url)
         return document.status < 300 and self.follow.wants_datasets
 
     async def _has_moved(self, document: Document) -> bool:
@@ -182,7 +180,12 @@ class DocumentDiscovery:
         return discovery
 
     async def request(self, record: Record) -> HttpRequest | None:
-        """Return the conditional request for a page of an earlier run, or None."""
+        """Return the conditional request for a page of an earlier run, or None.
+
+        A doubted list of datasets is read once more, even if it is unchanged.
+        """
+        if self._run and await self._context.datasets.is_doubted(record.url):
+            return None
         if isinstance(record.task, RefreshedPage):
             return _refreshing(record, record.task)
         if isinstance(record.task, CollectionPage):

@@ -17,6 +17,7 @@ from rdfcrawl.core.formats import (
 )
 from rdfcrawl.core.last_copies import NewCopy, date_number
 from rdfcrawl.core.records import Document, FetchedResponse
+from rdfcrawl.core.tasks import CollectionPage
 from rdfcrawl.rdf.graphs import graph_iri
 
 CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
@@ -55,6 +56,7 @@ def new_copy(document: Document, digest: str = "", run: int = 0) -> NewCopy:
         has_end=has_end_tag(document.response) if is_page else has_end,
         modified=date_number(modified) if modified else 0,
         run=document.record.change or str(run),
+        is_list=isinstance(document.record.task, CollectionPage),
     )
 
 

@@ -16,8 +16,6 @@ from typing import Final, Literal
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.core.last_copies import are_too_few
-from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import CustomTask, SourceTask
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
@@ -31,6 +29,7 @@ from rdfcrawl.rdf.oai_pmh import (
 )
 from rdfcrawl.rdf.text import MARK, to_utf8
 from rdfcrawl.sources.harvest.custom import CustomHarvester
+from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.protocol import HarvestContext, has_moved
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.harvest.run_state import RunState
@@ -101,6 +100,7 @@ class OaiPmhHarvester(CustomHarvester):
     def __init__(self, context: HarvestContext) -> None:
         super().__init__(context)
         self._store = context.state_store
+        self._emptied = EmptiedLists(context.state_store, context.run)
         self._run_state = RunState(context.state_store, context.run)
         self._gone = f"gone {context.run}"
 
@@ -382,9 +382,8 @@ class OaiPmhHarvester(CustomHarvester):
             missing += (x for x, y in zip(alive, marks, strict=True) if y is None)
             await self._store.drop(source, _KNOWN, batch.keys() - set(alive))
         n_met = await self._store.size(source, met)
-        if are_too_few(n_met, n_known) or (n_known and not n_met):
-            detail = f"{n_met} of {counted(n_known, 'item')}: none counts as deleted"
-            log.note(Reason.BAD_ANSWER, detail)
+        if fault := await self._emptied.doubt(source, n_met, n_known, "item"):
+            log.note(fault.reason, fault.detail)
             return None
         return list(dict.fromkeys(missing))  # entries of a table may be repeated
 

@@ -112,6 +112,8 @@ class SitemapHarvester(Harvester):
         if not (read_task(record).run or step.ping):
             return None
         before = await self._latest(key_of(record.url, step), step)
+        if await self._context.datasets.is_doubted(before.url or record.url):
+            return None
         return conditional_request(
             record.url, before.etag, before.last_modified, read_at=before.url
         )

@@ -8,19 +8,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.last_copies import is_plausible
-from rdfcrawl.core.messages import counted
+from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.run_state import RunState
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.errors import Fault
     from rdfcrawl.frontier.queue.tables import StateStore
 
 SCOPES: Final = "scopes"  # of an endpoint: key of a harvest -> its graphs
 _RESPONSES: Final = "answers"  # document -> `_KeptResponse`, or `gone RUN`
-_SIZE: Final = (
-    "size"  # statements of the last run that was believed, and of a later one
-)
+_SIZE: Final = "size"  # statements of the last run that was believed
 _OPEN: Final = "open"  # in a run: tasks that were queued
 # in a run: tasks that were done -> number of their statements, and tasks they queued
 _DONE: Final = "done"
@@ -107,6 +104,7 @@ class EndpointState:
     def __init__(self, store: StateStore, run: int, key: str) -> None:
         self._store, self._run, self._key = store, str(run), key
         self._run_state = RunState(store, run)
+        self._emptied = EmptiedLists(store, run)
 
     def _table(self, name: str) -> str:
         return self._run_state.table(name)
@@ -196,28 +194,17 @@ class EndpointState:
         """Return a fault if an endpoint has implausibly few statements in this run."""
         if not await self.is_finished() or await self.noted("is_lossy"):
             return None
-        n_now = await self.n_statements()
-        good, doubted = await self._sizes()
-        if not good or is_plausible(
-            n_now, int(good), int(doubted) if doubted else None
-        ):
+        n_now, n_before = await self.n_statements(), await self.n_believed()
+        fault = await self._emptied.doubt(self._key, n_now, n_before, "statement")
+        if fault is None:
             await self._run_state.put(self._key, _SIZE, str(n_now))
-            return None
-        await self._run_state.put(self._key, _SIZE, f"{good} {n_now}")
-        await self.note("is_doubtful")
-        n_all = counted(n_now, "statement")
-        detail = f"{n_all} after {good}: nothing is deleted in this run"
-        return Fault(Reason.COPY_KEPT, detail)
+        else:
+            await self.note("is_doubtful")
+        return fault
 
     async def n_believed(self) -> int:
         """Return the number of statements of the last complete harvest before."""
-        return int((await self._sizes())[0] or 0)
-
-    async def _sizes(self) -> tuple[str, str]:
-        """Return the sizes of the last run that was believed, and of a later one."""
-        text = await self._run_state.before(self._key, _SIZE)
-        good, _, doubted = text.partition(" ")
-        return good, doubted
+        return int(await self._run_state.before(self._key, _SIZE) or 0)
 
     async def _is_accepted(self) -> bool:
         """Return whether a run that lost statements replaces the earlier ones.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from tests.crawl.sources.test_dcat_us import catalog, dataset
 from tests.crawl.sources.test_revisits import DatedSite
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 NTRIPLES = "application/n-triples"
+TREE = "https://w3id.org/tree#"
 VOID = "http://rdfs.org/ns/void#"
 _N = 30  # datasets, of which each has a file
 
@@ -53,6 +55,40 @@ class ListSite(DatedSite):
             )
             entries = [self.at("/page")]
             self.put(self._path, urlset(entries, described), "application/xml")
+
+
+def test_short_lists_are_doubted_too(commands: Commands, loopback: Loopback) -> None:
+    """If a catalog of one dataset or a page of a collection is empty, then all stays.
+
+    A later run that finds them empty, too, is believed.
+    """
+    catalog, tree = (ListSite(loopback, f"127.96.12.{n}", "/data.json") for n in (5, 6))
+    catalog.put(
+        "/0.nt", f'<{catalog.at("/r")}> <urn:x:says> "0" .\n'.encode(), NTRIPLES
+    )
+    folder = commands.folder()
+
+    def run(*members: str) -> set[str]:
+        catalog.lists([0] if members else [])
+        for path, following in (("/front", "/members"), ("/members", "")):
+            page: dict[str, Any] = {"@id": tree.at(path), "@type": f"{TREE}Node"}
+            if following:
+                node = {f"{TREE}node": {"@id": tree.at(following)}}
+                page[f"{TREE}relation"] = {"@type": f"{TREE}Relation", **node}
+            rows = [{"@id": tree.at(f"/{x}"), "urn:x:says": x} for x in members]
+            own = [{"@id": tree.at("/set"), f"{TREE}member": rows}]
+            body = json.dumps([page, *([] if following else own)])
+            tree.put(path, body.encode(), "application/ld+json")
+        result = commands.crawl(
+            [catalog.list, tree.at("/front")], folder=folder, REVISIT_SECS=0
+        )
+        assert result.code == 0, result.stderr
+        return {o.strip('"') for _, p, o, _ in result.latest_quads if p == "urn:x:says"}
+
+    every = {"0", "a", "b"}
+    assert [run("a", "b"), run(), run("a", "b"), run()] == [every] * 4
+    assert not run()
+    assert run("a", "b") == every
 
 
 def test_lists_without_datasets_are_doubted(

@@ -190,7 +190,8 @@ def test_portal_that_fails_loses_no_files(
 ) -> None:
     """If actions of a portal fail, then its files stay, and a later run goes on.
 
-    If it has nothing for a run, then its datasets come back with their old dates.
+    If it has nothing, then its datasets stay until a later run finds nothing either;
+    they come back with their old dates.
     """
     site = CkanSite(loopback, "127.20.31.5")
     for name in ("a", "b", "gone"):
@@ -210,6 +211,7 @@ def test_portal_that_fails_loses_no_files(
     last = site.texts(site.harvest(commands, folder=folder, REVISIT_SECS=0))
     assert last == {"f/a": "second", "f/b": "first"}
     packages, site.packages = site.packages, {}
+    assert site.texts(site.harvest(commands, folder=folder)) == last
     assert not site.texts(site.harvest(commands, folder=folder))
     site.packages = packages
     assert site.texts(site.harvest(commands, folder=folder)) == last

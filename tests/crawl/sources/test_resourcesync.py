@@ -280,6 +280,43 @@ def test_source_of_changes_alone_is_followed(
     assert source.server.targets.count("/r1.ttl") == 1
 
 
+def test_emptied_list_is_believed_when_it_is_read_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a list of resources is empty for a run, then they stay, and so do files.
+
+    They are deleted when the next run finds none either, and at once by a list of
+    changes that says so.
+    """
+    alone, changing = (Source(loopback, f"127.83.2.{n}") for n in (8, 9))
+    resources = {}
+    for source in (alone, changing):
+        rows = [source.resource(f"r{n}", f"{n}") for n in range(4)]
+        resources[source] = [(url, facts_of(body), "") for url, body in rows]
+    folders = {source: commands.folder() for source in resources}
+
+    def run(source: Source, *listed: int, changes: Sequence[Entry] = ()) -> set[str]:
+        rows = [resources[source][n] for n in listed]
+        source.list(rows)
+        if source is changing:
+            source.list(changes, way=CHANGES)
+        url, folder = source.at("/capabilities.xml"), folders[source]
+        result = synchronize(commands, url, folder, has_files=False)
+        is_doubted = len(labels_said(result)) > len(listed)
+        assert ("fault/copy_kept" in result.statistics) is is_doubted
+        return {o.strip('"') for o in labels_said(result)}
+
+    every = {"0", "1", "2", "3"}
+    steps = [((0, 1, 2, 3), every), ((), every), ((0, 1, 2, 3), every), ((), every)]
+    for listed, expected in (*steps, ((), set())):
+        assert run(alone, *listed) == expected
+    assert run(alone, 0, 2) == {"0", "2"}
+    assert run(changing, 0, 1, 2, 3) == every
+    gone = {"change": "deleted", "datetime": "2024-01-02T00:00:00Z"}
+    deleted: list[Entry] = [(url, gone, "") for url, _, _ in resources[changing]]
+    assert run(changing, changes=deleted) == set()
+
+
 def labels_said(result: CrawlResult) -> set[str]:
     """Return the statements of the latest versions of the resources."""
     return {o for _, p, o, _ in result.latest_quads if p == "urn:x:says"}

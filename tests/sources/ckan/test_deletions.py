@@ -11,45 +11,31 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.source_tasks import CkanStep
 from rdfcrawl.sources.ckan.plan import (
     check_listing,
-    check_missing,
     iter_confirmations,
 )
 from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
-    ("n_listed", "n_known", "count", "reason"),
+    ("n_listed", "count", "is_refused"),
     [
-        (0, 20_000, None, Reason.BAD_ANSWER),
-        (9_999, 20_000, None, Reason.BAD_ANSWER),
-        (10_000, 20_000, None, None),
-        (10_000, 20_000, 20_000, Reason.INCOMPLETE),
-        (18_000, 20_000, 20_000, None),
-        (30_000, 20_000, 20_000, None),
-        (0, 20, None, None),
-        (0, 21, None, Reason.BAD_ANSWER),
-        (0, 0, 0, None),
+        (10_000, None, False),
+        (10_000, 20_000, True),
+        (18_000, 20_000, False),
+        (30_000, 20_000, False),
+        (0, 0, False),
     ],
 )
 def test_a_listing_that_is_not_believed(
-    n_listed: int, n_known: int, count: int | None, reason: Reason | None
+    n_listed: int, count: int | None, *, is_refused: bool
 ) -> None:
-    """If a listing has far less than is known or counted, then it is a fault."""
-    if reason is None:
-        check_listing(n_listed=n_listed, n_known=n_known, count=count)
+    """If a listing has far less than the portal counts, then it is a fault."""
+    if not is_refused:
+        check_listing(n_listed=n_listed, count=count)
         return
     with pytest.raises(SourceFault) as caught:
-        check_listing(n_listed=n_listed, n_known=n_known, count=count)
-    assert caught.value.fault.reason is reason
-
-
-def test_more_are_missing_than_can_have_been_deleted() -> None:
-    """If more than the share is missing, then it is a fault, but of a small portal."""
-    check_missing(n_missing=50, n_known=100)
-    check_missing(n_missing=20, n_known=20)
-    with pytest.raises(SourceFault) as caught:
-        check_missing(n_missing=51, n_known=100)
-    assert caught.value.fault.reason is Reason.BAD_ANSWER
+        check_listing(n_listed=n_listed, count=count)
+    assert caught.value.fault.reason is Reason.INCOMPLETE
 
 
 @given(st.lists(st.text(min_size=1, max_size=100), max_size=60), st.booleans())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.core.source_tasks import CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import PortalScope
 from rdfcrawl.sources.ckan.envelope import CkanResponse
@@ -134,18 +134,6 @@ def test_a_renamed_dataset_is_not_deleted() -> None:
     second = harvest(fake, memory).go(since=since)
     assert second.deleted == []
     assert id_of(5) in second.written
-
-
-@pytest.mark.parametrize("left", [0, 9_000])
-def test_a_portal_that_forgot_is_at_fault(left: int) -> None:
-    """If a portal of 20,000 lists none or few, then nothing becomes a tombstone."""
-    memory = Memory({id_of(n): f"dataset-{n}" for n in range(20_000)})
-    for since in ("", "2100-01-01T00:00:00.000Z"):
-        done = harvest(FakePortal(left), memory)
-        with pytest.raises(SourceFault) as caught:
-            done.go(since=since, rows=1000)
-        assert caught.value.fault.reason is Reason.BAD_ANSWER
-        assert done.deleted == []
 
 
 def test_the_index_may_be_empty_while_the_database_is_not() -> None:

@@ -10,10 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import FaultLog, SourceFault
+from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Urgency
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
+from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter, check
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
@@ -159,15 +160,28 @@ class StepRunner:
             return
         self.is_last = True
         state, tasks = commit(await memory.state(), parts)
-        if part.mode is SyncMode.AUDIT:
+        if part.mode is SyncMode.AUDIT and (fault := await self._doubt(part, state)):
+            self._page.log.note(fault.reason, fault.detail)
+            state = await memory.state()  # so the next run compares once more
+        elif part.mode is SyncMode.AUDIT:
             async for known in memory.resources():
                 versions = _gone(known, part.run, state)
                 for version in versions:
                     yield await self._writer.remove(self._page, version)
                 await memory.remember(versions)
-        for task in tasks:
+        for task in tasks if state.has_baseline else ():
             self._page.queue(state.url, task, Urgency.SOON)
         await memory.keep(state)
+
+    async def _doubt(self, part: RunPart, state: MirrorState) -> Fault | None:
+        """Return a fault if an audit misses too many resources."""
+        n_left = n_gone = 0
+        async for known in self._memory.resources():
+            n_left += sum(each.run == part.run for each in known.values())
+            n_gone += len(_gone(known, part.run, state))
+        lists = EmptiedLists(self._page.context.state_store, self._page.run)
+        name = f"resourcesync {part.source}"
+        return await lists.doubt(name, n_left, n_left + n_gone, "resource")
 
 
 async def _iter_steps(
