@@ -42,6 +42,7 @@ from rdfcrawl.sources.harvest.known_datasets import (
 from rdfcrawl.sources.harvest.page_fetches import (
     PageFetches,
 )
+from rdfcrawl.sources.harvest.response import ABSENT
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
@@ -443,8 +444,11 @@ def _left_by(before: KnownDataset, now: KnownDataset) -> list[str]:
 def _is_list(document: Document, *, has_entries: bool) -> bool:
     """Return whether datasets that a document does not name are withdrawn.
 
-    A document with a fault must name at least one, so an error page withdraws none.
+    A document with a fault must name at least one, so an error page withdraws none. One
+    that is gone names none.
     """
+    if document.status in ABSENT:
+        return True
     if document.status >= 300 or document.has_losses:
         return False
     is_kept = any(fault.reason is Reason.COPY_KEPT for fault in document.faults)

@@ -37,6 +37,7 @@ from rdfcrawl.sources.harvest.discovery import (
     found,
 )
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
+from rdfcrawl.sources.harvest.response import ABSENT
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.uri.hosts import origin_of
@@ -127,7 +128,8 @@ class DocumentDiscovery:
             return True
         if not isinstance(task, ListedPage | RefreshedPage | CollectionPage):
             return False
-        return document.status < 300 and self.follow.wants_datasets
+        may_withdraw = document.status < 300 or document.status in ABSENT
+        return may_withdraw and self.follow.wants_datasets
 
     async def _has_moved(self, document: Document) -> bool:
         """Return whether a page is redirected elsewhere than in the last run.

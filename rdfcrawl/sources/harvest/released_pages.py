@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.core.tasks import ListedPage
+from rdfcrawl.core.tasks import ListedPage, RefreshedPage
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 
 if TYPE_CHECKING:
@@ -36,13 +36,20 @@ class ReleasedPages:
         self._revisit_secs = revisit_secs
 
     async def note(self, document: Document) -> None:
-        """Note a document if it is a page, and its dataset could not be fetched."""
+        """Note a document if it is a page that the data of a dataset replace.
+
+        That is a page while they cannot be fetched, and one that was crawled before its
+        dataset was known, when it is due.
+        """
         record, is_dated = document.record, isinstance(document.record.task, ListedPage)
-        is_seed = not record.depth
-        if is_seed or record.kind is not Kind.PAGE or not (is_dated or not record.task):
+        is_due = isinstance(record.task, RefreshedPage)
+        is_page = record.kind is Kind.PAGE and record.depth > 0  # and no seed
+        if not is_page or not (is_dated or is_due or not record.task):
             return
         url = record.chain[0] if record.chain else record.url
-        prefix = await self._session.datasets.released_prefix_of(url)
+        datasets = self._session.datasets
+        prefix = await datasets.released_prefix_of(url)
+        prefix = prefix or (datasets.prefix_of(url) if is_due else "")
         if not prefix:
             return
         if document.status in _GONE:

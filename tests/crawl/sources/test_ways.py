@@ -392,7 +392,10 @@ def test_endpoint_and_dump_replace_each_other(
 def test_endpoint_that_no_dataset_has_any_more(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If no dataset has an endpoint any more, then its statements go; others stay."""
+    """If no dataset has an endpoint any more, then its statements go; others stay.
+
+    Those of a list that has become empty stay until it is read once more.
+    """
     names = ("gone", "moved", "dumped", "kept", "void", "named")
     sites = {
         name: EndpointSite(loopback, f"127.96.4.{n}") for n, name in enumerate(names, 8)
@@ -433,6 +436,7 @@ def test_endpoint_that_no_dataset_has_any_more(
     dumped.sitemap(dataset(datasetURI=name, dataDumpLocation=dump))
     kept.described(*kept.graphs[:2])
     describe("nothing")
+    assert stored() == {"kept", "named", "gone", "void"}
     assert stored() == {"kept", "named"}
 
 
