@@ -267,6 +267,8 @@ class DocumentFacts(NamedTuple):
 
 
 NO_FACTS: Final = DocumentFacts()
+GONE: Final = frozenset({404, 410})
+"""HTTP statuses of a resource that does not exist any more."""
 
 
 class QuadCopy(Protocol):

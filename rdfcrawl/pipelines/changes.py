@@ -21,7 +21,7 @@ from rdfcrawl.core.last_copies import (
     doubt_of,
     doubted,
 )
-from rdfcrawl.core.records import Document, Kind
+from rdfcrawl.core.records import GONE, Document, Kind
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.rdf.fingerprints import MAX_STATEMENT_BYTES, statements_hash
@@ -293,7 +293,7 @@ def moved_from(document: Document) -> str:
         return ""
     is_clear = all(fault.reason is Reason.EMPTY for fault in document.faults)
     is_known = 200 <= status < 400 and (is_clear or document.n_quads)
-    return url if is_known or status in (404, 410) else ""
+    return url if is_known or status in GONE else ""
 
 
 def requested_url(document: Document) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import (
     ConfigError,
@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import (
     passing_fault,
 )
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.records import Document, Kind
+from rdfcrawl.core.records import GONE, Document, Kind
 from rdfcrawl.pipelines.changes import (
     KeptStore,
     StatementsDigest,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.core.last_copies import NewCopy
     from rdfcrawl.stores.protocol import DocumentWriter, Store
-
-_GONE: Final = frozenset({404, 410})
 
 
 class StorePipeline(DurablePipeline):
@@ -162,7 +160,7 @@ class StorePipeline(DurablePipeline):
             document: the response.
             url: of the document with the statements.
         """
-        document.is_deleted = document.status in _GONE
+        document.is_deleted = document.status in GONE
         if not document.is_deleted or url != document.url:
             document.replaced = url
         await self.forget(document if url == document.url else document.part(url))
@@ -252,7 +250,7 @@ class StoreTee:
             writer = None
             if may_be_revisited(document):
                 await self._pipeline.forget(document)
-        elif document.status in _GONE:
+        elif document.status in GONE:
             if writer is None and self._pipeline.copies.may_have(document):
                 document.is_deleted = await self._pipeline.copies.has(document)
                 await self._pipeline.forget(document)

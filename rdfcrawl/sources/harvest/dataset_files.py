@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.last_copies import LastCopy
-from rdfcrawl.core.records import Kind
+from rdfcrawl.core.records import GONE, Kind
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.discovery import FOUND, NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.former_files import FormerFiles
@@ -148,7 +148,7 @@ class DatasetFiles:
         The result is None if the file has not been read there; then the response of the
         former URL says whether it is gone.
         """
-        is_gone = document.status in (404, 410)
+        is_gone = document.status in GONE
         is_read = document.n_quads and not (
             shortfall_of(document) or document.is_doubtful
         )

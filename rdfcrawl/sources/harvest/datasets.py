@@ -16,7 +16,7 @@ from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.last_copies import are_too_few
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.records import GONE, Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, RevisitedPage
 from rdfcrawl.sources.access import (
     AccessMethod,
@@ -42,7 +42,6 @@ from rdfcrawl.sources.harvest.known_datasets import (
 from rdfcrawl.sources.harvest.page_fetches import (
     PageFetches,
 )
-from rdfcrawl.sources.harvest.response import ABSENT
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
@@ -447,7 +446,7 @@ def _is_list(document: Document, *, has_entries: bool) -> bool:
     A document with a fault must name at least one, so an error page withdraws none. One
     that is gone names none.
     """
-    if document.status in ABSENT:
+    if document.status in GONE:
         return True
     if document.status >= 300 or document.has_losses:
         return False

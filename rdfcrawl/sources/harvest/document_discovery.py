@@ -14,7 +14,7 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.records import GONE, Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
@@ -37,7 +37,6 @@ from rdfcrawl.sources.harvest.discovery import (
     found,
 )
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
-from rdfcrawl.sources.harvest.response import ABSENT
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.uri.hosts import origin_of
@@ -128,7 +127,7 @@ class DocumentDiscovery:
             return True
         if not isinstance(task, ListedPage | RefreshedPage | CollectionPage):
             return False
-        may_withdraw = document.status < 300 or document.status in ABSENT
+        may_withdraw = document.status < 300 or document.status in GONE
         return may_withdraw and self.follow.wants_datasets
 
     async def _has_moved(self, document: Document) -> bool:

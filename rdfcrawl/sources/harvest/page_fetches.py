@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.records import Document, Kind, Record
+from rdfcrawl.core.records import GONE, Document, Kind, Record
 from rdfcrawl.core.tasks import (
     DumpPart,
     ListedPage,
@@ -128,7 +128,7 @@ class PageFetches:
         requests.
         """
         task, status = document.record.task, document.status
-        is_conclusive = 200 <= status < 300 or status in (404, 410)
+        is_conclusive = 200 <= status < 300 or status in GONE
         if not (isinstance(task, _REVISITED) and task.run and is_conclusive):
             return ""
         last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
@@ -351,7 +351,7 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
         )
     if fetch.n_failures and last.run < fetch.run:
         fetch = replace(fetch, n_failures=last.n_failures + 1)
-    if fetch.n_failures and status not in (404, 410):  # the last good copy stays
+    if fetch.n_failures and status not in GONE:  # the last good copy stays
         etag, last_modified = last.etag, last.last_modified
         fetch = replace(
             fetch,
@@ -359,7 +359,7 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
             last_modified=last_modified,
             has_copy=last.has_copy,
         )
-    if status not in (404, 410):  # its statements are still of the last URL
+    if status not in GONE:  # its statements are still of the last URL
         fetch = replace(fetch, read_at=last.read_at)
     return fetch
 

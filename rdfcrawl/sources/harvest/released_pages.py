@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.records import Document, Kind, Record
+from rdfcrawl.core.records import GONE, Document, Kind, Record
 from rdfcrawl.core.tasks import ListedPage, RefreshedPage
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 # Of a prefix: URL of a page -> time of its request, Unix time (0: left to its sitemap),
 # or `gone` and the run that withdrew it; and the URL of its document.
 _PAGES: Final = "pages"
-_GONE: Final = frozenset({404, 410})
 
 
 class ReleasedPages:
@@ -52,7 +51,7 @@ class ReleasedPages:
         prefix = prefix or (datasets.prefix_of(url) if is_due else "")
         if not prefix:
             return
-        if document.status in _GONE:
+        if document.status in GONE:
             await self._store.drop(prefix, _PAGES, [url])
         elif document.n_quads:
             secs = 0 if is_dated else document.response.started_ms // 1000

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import ByteSource, body_of, head_of
 from rdfcrawl.core.errors import Fault, FaultLog, Reason
-from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, Record, Urgency
+from rdfcrawl.core.records import (
+    GONE,
+    Document,
+    FollowUp,
+    HarvestedPart,
+    Record,
+    Urgency,
+)
 from rdfcrawl.core.source_tasks import RobotsTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
 
 
-ABSENT: Final = (404, 410)  # statuses of a file that does not exist
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)
 
 
@@ -91,7 +97,7 @@ def robots_instead(document: Document) -> list[FollowUp]:
     record, site = document.record, site_of(document.record.url)
     is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
     is_named_site = read_task(record).payload == RobotsTask()
-    if not is_ftp or document.status not in ABSENT or is_named_site:
+    if not is_ftp or document.status not in GONE or is_named_site:
         return []
     url = f"http://{site}{ROBOTS_PATH}"
     other = Record(url, record.kind, record.depth, record.url, task=record.task)

@@ -16,13 +16,7 @@ from typing import Final
 
 from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.core.records import (
-    Document,
-    FollowUp,
-    HarvestedPart,
-    Kind,
-    Record,
-)
+from rdfcrawl.core.records import GONE, Document, FollowUp, HarvestedPart, Kind, Record
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.frontier.queue.inbox import SitemapHosts
@@ -41,7 +35,6 @@ from rdfcrawl.sources.harvest.protocol import (
 )
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
-    ABSENT,
     HarvestedResponse,
     QuadBuffer,
     iter_unpacked,
@@ -222,10 +215,9 @@ class SitemapHarvester(Harvester):
         await self._checks.mark_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
         found = found[:n_taken] + listed + found[n_taken:]
-        found = await self._budgeted.after(response.record, reading.task, found)
         if not reading.is_index:
-            found = [*await self._usual_place(response.record, reading.task), *found]
-        return found
+            await self._try_usual_place(response.record, reading.task)
+        return await self._budgeted.after(response.record, reading.task, found)
 
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
         """Queue some entries and datasets; the claims about pages are stored first."""
@@ -260,20 +252,19 @@ class SitemapHarvester(Harvester):
         await self._checks.mark_read(url, task.robots_hosts, response)
         found = response.take_follow_ups()
         found = await self._budgeted.after(response.record, task, list(found))
-        response.follow_ups.extend(await self._usual_place(response.record, task))
         response.follow_ups.extend(found)
+        await self._try_usual_place(response.record, task)
 
-    async def _usual_place(
-        self, record: Record, task: SitemapTask
-    ) -> tuple[FollowUp, ...]:
-        """Return the record for a usual place of a site without known datasets.
+    async def _try_usual_place(self, record: Record, task: SitemapTask) -> None:
+        """Queue the record for a usual place of a site without known datasets.
 
-        The site is one that the operator named, or its sitemap was a guess.
+        The site is one that the operator named, or its sitemap was a guess. The record
+        is no entry of the sitemap.
         """
         is_of_named = task.wants_entries and task.robots_hosts and not record.depth
-        if not (is_of_named or task.is_guess):
-            return ()
-        return (await self._offers.after(record)).follow_ups
+        if is_of_named or task.is_guess:
+            for place in (await self._offers.after(record)).follow_ups:
+                await self._context.session.links.add_now(record, place)
 
     async def _revisit_unchanged(
         self, response: HarvestedResponse, task: SitemapTask
@@ -285,7 +276,7 @@ class SitemapHarvester(Harvester):
         )
         reading.before = before = await self._parts.before(reading.key)
         was_read = task.ping and await self._parts.of_this_run(reading.key, task.ping)
-        if was_read and document.status in (304, *ABSENT):
+        if was_read and document.status in (304, *GONE):
             return  # the next run finds missing pages
         if document.status == 304:
             await self._checks.mark_unchanged(sites, response.final_url, response)
@@ -294,7 +285,7 @@ class SitemapHarvester(Harvester):
             read_ms = document.response.started_ms
             state = replace(before, read_ms=read_ms, ping=task.ping)
             await self._parts.put(reading.key, state)
-        elif document.status in ABSENT and before.read_ms:
+        elif document.status in GONE and before.read_ms:
             document.is_deleted = True
             await self._checks.withdraw([], before.url or document.url, response)
             async for page in self._pages.absent(reading.listing()):

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.records import GONE, Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import SitemapConsents, sites_of_robots
 from rdfcrawl.sources.harvest.cross_host_checks import CrossHostChecks
 from rdfcrawl.sources.harvest.protocol import HarvestContext, has_moved, read_task
 from rdfcrawl.sources.harvest.response import (
-    ABSENT,
     HarvestedResponse,
     read_robots,
     robots_instead,
@@ -85,7 +84,7 @@ class SitemapRobots:
         await self._store.gather(
             self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
         )
-        if document.status not in (200, *ABSENT) or document.faults:
+        if document.status not in (200, *GONE) or document.faults:
             return []
         state = SitemapState(since_run=self._run)
         gone = [part.url async for part in self._parts.gone(robots, since_run)]
@@ -100,7 +99,7 @@ class SitemapRobots:
         """
         document = response.document
         sitemaps = read_robots(document).sitemaps
-        if document.status in ABSENT:  # not a fault
+        if document.status in GONE:  # not a fault
             document.faults.clear()
         named = list(dict.fromkeys(_requestable(sitemaps, document)))
         if instead := robots_instead(document):
