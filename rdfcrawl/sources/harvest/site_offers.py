@@ -104,7 +104,7 @@ class SiteOffers:
             # Otherwise they are read already.
             if await self._consents.has_named_some(site_of(origin)):
                 return None
-            from rdfcrawl.sources.harvest.sitemap import root_of
+            from rdfcrawl.sources.harvest.sitemap_robots import root_of
 
             root = root_of(origin, self._run, is_named=False)
         elif word is Kind.RESOURCESYNC:

@@ -17,7 +17,7 @@ from typing import Final
 from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.records import GONE, Document, FollowUp, HarvestedPart, Kind, Record
-from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_request
 from rdfcrawl.frontier.queue.inbox import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
@@ -25,7 +25,7 @@ from rdfcrawl.sources.harvest.consent import (
     ForeignEntries,
     SitemapConsents,
 )
-from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
+from rdfcrawl.sources.harvest.cross_host_checks import CrossHostChecks
 from rdfcrawl.sources.harvest.found_sources import FoundSources
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
 from rdfcrawl.sources.harvest.protocol import (
@@ -47,27 +47,20 @@ from rdfcrawl.sources.harvest.sitemap_reading import (
     SitemapState,
     key_of,
 )
-from rdfcrawl.sources.harvest.sitemap_robots import SitemapRobots, sitemap_of
+from rdfcrawl.sources.harvest.sitemap_robots import (
+    SitemapRobots,
+    root_of,
+    sitemap_of,
+)
 from rdfcrawl.sources.sitemaps.description import describe_dataset, describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
-from rdfcrawl.uri.hosts import origin_of, site_of
+from rdfcrawl.uri.hosts import site_of
 
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread
 _MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
-
-
-def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
-    """Return the first record of the harvest of a site or a sitemap.
-
-    A site has the URL of its front page or robots.txt.
-    """
-    origin = origin_of(url)
-    is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
-    task = SourceTask(run, is_named, RobotsTask() if is_site else None)
-    return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
 class SitemapHarvester(Harvester):

@@ -10,7 +10,7 @@ from rdfcrawl.core.records import GONE, Document, FollowUp, Kind, Record, Urgenc
 from rdfcrawl.core.source_tasks import RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import SitemapConsents, sites_of_robots
-from rdfcrawl.sources.harvest.cross_host_checks import CrossHostChecks
+from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.sources.harvest.protocol import HarvestContext, has_moved, read_task
 from rdfcrawl.sources.harvest.response import (
     HarvestedResponse,
@@ -27,6 +27,17 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import origin_of, site_of
 
 _MAX_OFFERED: Final = 3  # sitemaps of a host that are read for datasets, with indexes
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the first record of the harvest of a site or a sitemap.
+
+    A site has the URL of its front page or robots.txt.
+    """
+    origin = origin_of(url)
+    is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
+    task = SourceTask(run, is_named, RobotsTask() if is_site else None)
+    return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
 class SitemapRobots:
