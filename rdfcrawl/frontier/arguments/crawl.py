@@ -188,10 +188,12 @@ class CrawlArguments:
     so that a dump is fetched in place of its pages; all entries of a `sitemap`,
     `resourcesync`, `ckan`, `sparql`, `oaipmh`; `dcat` for the catalogs of [other
     portals](../explanation/sources.md#catalogs-in-dcat); and `void` for
-    `/.well-known/void` and `dcat-us` for `/data.json`, which are requested once for
-    each site; separated by commas; `all` or `none`. With `sitemap`, a seed may be a
-    sitemap or feed; with `resourcesync`, `/.well-known/resourcesync` is requested from
-    the sites of seeds. With `want`, `sitemap` is harvested by default, too. A source
+    `/.well-known/void` and `dcat-us` for `/data.json`; separated by commas; `all` or
+    `none`. With `sitemap`, a seed may be a sitemap or feed, and `/sitemap.xml` is tried
+    if `robots.txt` names none; with `resourcesync`, `/.well-known/resourcesync` is
+    tried on the sites of seeds. These
+    [usual places](../explanation/sources.md#usual-places) are tried once for each site.
+    With `want`, `sitemap` is harvested by default, too. A source
     that an argument names is harvested in any case"""
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
