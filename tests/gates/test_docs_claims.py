@@ -98,7 +98,11 @@ NUMBERS = [
         "up to # of a dataset, of up to # KiB each",
         [MAX_SAMPLES, MAX_SAMPLE_BYTES / KIB],
     ),
-    ("sources.md", "A portal of more than # datasets", [SMALL]),
+    (
+        "sources.md",
+        "or one of more than # more than half, the former ones stay",
+        [SMALL],
+    ),
     ("faults.md", "# s to connect", [_fetch.connect_secs]),
     (
         "faults.md",
