@@ -36,7 +36,7 @@ from rdfcrawl.monitor.page.query_service import (
     PagedAnswer,
     QueryAnswer,
 )
-from rdfcrawl.monitor.page.rendering import int_parameter, wants_json
+from rdfcrawl.monitor.page.rendering import int_parameter, one_of, wants_json
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
 if TYPE_CHECKING:
@@ -369,6 +369,21 @@ def test_numbers_of_queries_are_bounded() -> None:
     for text in ("-1", "1.5", "x", "\u0665", "\xb2", "9" * 16, " 1"):
         with pytest.raises(web.HTTPBadRequest, match="an integer"):
             int_parameter({"n": text}, "n", 7, most=50)
+
+
+def test_words_of_queries_are_those_of_a_list() -> None:
+    """If a word of a query string is none of those that are possible, it is refused."""
+    words = ("up", "down")
+    for text, default, found in [
+        ("down", "up", "down"),
+        ("up", "", "up"),
+        ("", "up", "up"),
+        ("", "", ""),
+    ]:
+        assert one_of({"n": text}, "n", words, default) == found
+    assert one_of({}, "n", words, "up") == "up"
+    with pytest.raises(web.HTTPBadRequest, match="n: must be one of up, down"):
+        one_of({"n": "left"}, "n", words, "up")
 
 
 HIDDEN = [
