@@ -8,8 +8,9 @@ import json
 import sys
 from dataclasses import asdict
 
-from rdfcrawl.core.console import QuietCommand, fail, switch, warn
-from rdfcrawl.core.errors import ConfigError
+from scrapy.settings import BaseSettings
+
+from rdfcrawl.core.console import QuietCommand, fail, switch
 
 
 class Command(QuietCommand):
@@ -22,26 +23,17 @@ class Command(QuietCommand):
         switch("--offline", "read logs and settings alone, not the frontier"),
     )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Explain; exit with 1 if nothing is known, with 2 on wrong usage."""
-        if self.settings is None:
-            return
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Explain; return 1 if nothing is known."""
         if len(args) != 1:
             fail("explain: give one URI: explain URI")
         from rdfcrawl.monitor.explaining.explanation import explain
         from rdfcrawl.monitor.explaining.text import explanation_lines
         from rdfcrawl.monitor.explaining.values import Verdict
 
-        try:
-            found = asyncio.run(
-                explain(self.settings, args[0], with_frontier=not opts.offline)
-            )
-        except ConfigError as error:
-            fail(f"explain: {error}")
-        except OSError as error:
-            warn(f"explain: {error}")
-            self.exitcode = 1
-            return
+        found = asyncio.run(explain(settings, args[0], with_frontier=not opts.offline))
         if opts.json:
             sys.stdout.write(f"{json.dumps(asdict(found))}\n")
         else:
@@ -49,4 +41,4 @@ class Command(QuietCommand):
                 # Names from the web may contain control characters of terminals.
                 shown = line if line.isprintable() else ascii(line)[1:-1]
                 sys.stdout.write(f"{shown}\n")
-        self.exitcode = int(found.verdict in (Verdict.NEVER_SEEN, Verdict.NO_URI))
+        return int(found.verdict in (Verdict.NEVER_SEEN, Verdict.NO_URI))

@@ -19,7 +19,7 @@ from rdfcrawl.core.console import (
     stop_event,
     switch,
 )
-from rdfcrawl.core.errors import ConfigError, needed_by_operator
+from rdfcrawl.core.errors import needed_by_operator
 
 _PORT = 6824
 
@@ -46,16 +46,14 @@ class Command(QuietCommand):
         ),
     )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Serve until Ctrl-C; exit with 2 on errors of the operator."""
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Serve until Ctrl-C; return 0."""
         if args:
             fail(f"page: takes options only, not {args[0]}")
-        if self.settings is None:
-            return
-        try:
-            asyncio.run(_serve(self.settings, opts))
-        except ConfigError as error:
-            fail(f"page: {error}")
+        asyncio.run(_serve(settings, opts))
+        return 0
 
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from rdfcrawl.core.console import (
     warn,
     write_lines,
 )
-from rdfcrawl.core.errors import RdfcrawlError, hide_logins
+from rdfcrawl.core.errors import hide_logins
 
 if TYPE_CHECKING:
     import argparse
@@ -35,21 +35,18 @@ class Command(QuietCommand):
     summary = "Have a crawl read a sitemap now, or serve pings of sites"
     options = (*listening(_PORT, action="serve"),)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Ping or serve; exit with 2 if a sitemap is refused or there is no crawl."""
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Ping or serve; return 2 if a sitemap is refused."""
         if not args:
             fail("ping: give a sitemap: ping URL; or ping serve")
-        if self.settings is None:
-            return
-        try:
-            if args == ["serve"]:
-                asyncio.run(_serve(self.settings, opts))
-            elif opts.address is not None or opts.port is not None:
-                fail("ping: --address and --port belong to `ping serve`")
-            else:
-                self.exitcode = asyncio.run(_ping(self.settings, args))
-        except RdfcrawlError as error:
-            fail(str(error))
+        if args == ["serve"]:
+            asyncio.run(_serve(settings, opts))
+            return 0
+        if opts.address is not None or opts.port is not None:
+            fail("ping: --address and --port belong to `ping serve`")
+        return asyncio.run(_ping(settings, args))
 
 
 async def _ping(settings: BaseSettings, urls: list[str]) -> int:

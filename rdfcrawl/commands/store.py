@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.console import QuietCommand, fail, warn, write_lines
-from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
+    from scrapy.settings import BaseSettings
 
     from rdfcrawl.stores.followers.options import FollowerPlan
     from rdfcrawl.stores.followers.verification import StoreComparison
@@ -27,36 +29,31 @@ class Command(QuietCommand):
     synopsis = "[options] load URI | status [URI] | verify URI | compact"
     summary = "Fill a store from a crawl, compare both, or compact the log"
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
-        """Run the action; exit with 2 and one line on errors."""
+    def act(
+        self,
+        settings: BaseSettings,
+        args: list[str],
+        opts: argparse.Namespace,  # noqa: ARG002
+    ) -> int:
+        """Run the action; return its exit code."""
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.followers.options import FollowerPlan, exposed_secrets
         from rdfcrawl.stores.options import StoreOptions
 
-        if self.settings is None:
-            return
-        try:
-            match args:
-                case ["status", *uri] if len(uri) <= 1:
-                    self.exitcode = _print_status(find_crawl(self.settings), *uri)
-                case ["load" | "verify" as action, uri]:
-                    root = find_crawl(self.settings)
-                    stores = StoreOptions.from_settings(self.settings)
-                    plan = FollowerPlan.of(stores, uri)
-                    warn(*exposed_secrets(self.settings, stores.followers, uri))
-                    act = _load if action == "load" else _verify
-                    self.exitcode = act(root, plan)
-                case ["compact"]:
-                    self.exitcode = _compact(find_crawl(self.settings))
-                case _:
-                    fail(
-                        "store: choose an action: load URI, status [URI], verify URI"
-                        " or compact"
-                    )
-        except RdfcrawlError as error:
-            fail(str(error))
-        except OSError as error:
-            fail(f"store: {error}")
+        match args:
+            case ["status", *uri] if len(uri) <= 1:
+                return _print_status(find_crawl(settings), *uri)
+            case ["load" | "verify" as action, uri]:
+                root = find_crawl(settings)
+                stores = StoreOptions.from_settings(settings)
+                plan = FollowerPlan.of(stores, uri)
+                warn(*exposed_secrets(settings, stores.followers, uri))
+                return _load(root, plan) if action == "load" else _verify(root, plan)
+            case ["compact"]:
+                return _compact(find_crawl(settings))
+        raise ConfigError(
+            "store: choose an action: load URI, status [URI], verify URI or compact"
+        )
 
 
 def _load(root: Path, plan: FollowerPlan) -> int:

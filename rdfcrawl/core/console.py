@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.errors import ConfigError, hide_logins
+from rdfcrawl.core.errors import RdfcrawlError, hide_logins
 from rdfcrawl.core.messages import safe_file
 from rdfcrawl.core.options.scrapy_settings import unknown_settings
 
@@ -144,7 +144,7 @@ class QuietCommand(ScrapyCommand):
             return
         try:
             self.exitcode = self.act(self.settings, args, opts)
-        except ConfigError as error:
+        except RdfcrawlError as error:
             fail(str(error))
         except BrokenPipeError:
             if _has_reader():
