@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from scrapy.settings import Settings
+    from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.reservations import Reservations
@@ -69,69 +69,66 @@ class Command(QuietCommand):
         option("--to", "FILE", "write all to FILE: .nq, .nt or .hdt"),
     )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
         """Read the document and print its content."""
-        if len(args) != 1 or self.settings is None:
+        if len(args) != 1:
             fail("rdf: name one URL or file, or - for standard input")
-        request = self._request(args[0], opts)
+        request = _request(args[0], opts, cast("Settings", settings))
         from rdfcrawl.pipelines.callbacks.inspection import is_archive
 
-        try:
-            if is_archive(args[0]):
-                from rdfcrawl.launch.archive_report import show_archive
+        if is_archive(args[0]):
+            from rdfcrawl.launch.archive_report import show_archive
 
-                self.exitcode = show_archive(request, opts.limit, opts.to)
-                return
-            if opts.to:
-                inspection = _convert(request, Path(opts.to))
-            else:
-                inspection = _show(request, opts.limit)
-        except (ConfigError, OSError, SourceFault) as error:
-            fail(str(error))
-        self.exitcode = _exit_code(inspection, self.settings)
+            return show_archive(request, opts.limit, opts.to)
+        if opts.to:
+            inspection = _convert(request, Path(opts.to))
+        else:
+            inspection = _show(request, opts.limit)
+        return _exit_code(inspection, settings)
 
-    def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
-        from rdfcrawl.core.options.scrapy_settings import apply_defaults
-        from rdfcrawl.downloader.crawler_clients import ftp_logins
-        from rdfcrawl.downloader.options import FetchOptions
-        from rdfcrawl.downloader.robots.policy import RobotsSettings
-        from rdfcrawl.downloader.scheme_fetcher import build_fetchers
-        from rdfcrawl.frontier.queue.options import CrawlOptions
-        from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
-        from rdfcrawl.rdf.extraction.options import ExtractOptions
-        from rdfcrawl.rdf.links.policy import LinkPolicy
 
-        settings = cast("Settings", self.settings)
-        apply_defaults(settings)
-        if opts.rules:
-            settings.set("SCRAPING_RULES", opts.rules, "cmdline")
-        _check_base(opts.base)
-        try:
-            crawl = CrawlOptions.from_settings(settings, "rdf")
-            extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
-            robots = RobotsSettings.from_settings(settings)
-            fetch = FetchOptions.of(settings, crawl, extract.custom)
-            return InspectionRequest(
-                target=target,
-                media_type=opts.media_type,
-                base=opts.base,
-                follow=LinkPolicy.parse(opts.follow),
-                # A document named by the operator may be a dump, in spite of its URL.
-                fetch=replace(
-                    fetch,
-                    max_document_bytes=fetch.max_dump_bytes,
-                    timeout_secs=fetch.dump_timeout_secs,
-                ),
-                robots_agent=robots.obeyed_agent,
-                extract=extract,
-                logins=ftp_logins(),
-                reservation_policy=robots.policy,
-                fetchers=build_fetchers(Crawler(Spider, settings), fetch.fetchers)
-                if fetch.fetchers
-                else {},
-            )
-        except ConfigError as error:
-            fail(str(error))
+def _request(
+    target: str, opts: argparse.Namespace, settings: Settings
+) -> InspectionRequest:
+    from rdfcrawl.core.options.scrapy_settings import apply_defaults
+    from rdfcrawl.downloader.crawler_clients import ftp_logins
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots.policy import RobotsSettings
+    from rdfcrawl.downloader.scheme_fetcher import build_fetchers
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
+    from rdfcrawl.rdf.links.policy import LinkPolicy
+
+    apply_defaults(settings)
+    if opts.rules:
+        settings.set("SCRAPING_RULES", opts.rules, "cmdline")
+    _check_base(opts.base)
+    crawl = CrawlOptions.from_settings(settings, "rdf")
+    extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
+    robots = RobotsSettings.from_settings(settings)
+    fetch = FetchOptions.of(settings, crawl, extract.custom)
+    return InspectionRequest(
+        target=target,
+        media_type=opts.media_type,
+        base=opts.base,
+        follow=LinkPolicy.parse(opts.follow),
+        # A document named by the operator may be a dump, in spite of its URL.
+        fetch=replace(
+            fetch,
+            max_document_bytes=fetch.max_dump_bytes,
+            timeout_secs=fetch.dump_timeout_secs,
+        ),
+        robots_agent=robots.obeyed_agent,
+        extract=extract,
+        logins=ftp_logins(),
+        reservation_policy=robots.policy,
+        fetchers=build_fetchers(Crawler(Spider, settings), fetch.fetchers)
+        if fetch.fetchers
+        else {},
+    )
 
 
 def _check_base(base: str) -> None:
@@ -145,7 +142,7 @@ def _check_base(base: str) -> None:
         fail(f"--base: {error}")
 
 
-def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
+def _exit_code(inspection: InspectionReport, settings: BaseSettings) -> int:
     from rdfcrawl.launch.options import ExitCodes
 
     outcome = inspection.outcome
