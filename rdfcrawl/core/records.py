@@ -5,13 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    BinaryIO,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+)
 
+from rdfcrawl.core.errors import safe_text
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.times import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -85,6 +101,8 @@ class Record:
             (`frontier/queue/profiles.py`).
         blame: eighths of lives that it lost when workers died while it was requested or
             read; kept by `lua/reap.lua`.
+        refusal: the fault for which it was requeued last, for people: at most
+            `MAX_REFUSAL` characters of ASCII.
     """
 
     url: str  # absolute, as in the request, without fragment
@@ -98,6 +116,18 @@ class Record:
     change: str = ""
     profile: int = 0
     blame: int = 0
+    refusal: str = field(default="", compare=False)
+
+    MAX_REFUSAL: ClassVar[int] = 120
+
+    def requeued(self, faults: Sequence[Fault], *, retries: int) -> Record:
+        """Return the record as it goes back to its queue, with the first fault."""
+        if not faults:
+            return replace(self, retries=retries)
+        fault = faults[0]
+        text = f"{fault.reason}: {fault.detail}" if fault.detail else fault.reason
+        shown = text[: self.MAX_REFUSAL].encode("ascii", "replace").decode()
+        return replace(self, retries=retries, refusal=safe_text(shown))
 
     def task_text(self) -> str:
         """Return the text of its task; empty without one.

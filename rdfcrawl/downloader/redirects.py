@@ -172,7 +172,9 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
-    record = replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
+    record = replace(
+        record, url=target, kind=kind, chain=chain, lost=0, retries=0, refusal=""
+    )
     task = record.task
     if not isinstance(task, RefreshedPage):
         return record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
@@ -264,8 +264,9 @@ class VisitRecords:
             self.spool.release(best.response)
             if best.status in FAILING:
                 self.visit.behind.add(attempt.index)
-        if n_retries != record.retries:
-            record = replace(record, retries=n_retries)
+        faults = best.faults if best else self.dead.get(attempt.dead_origin, [])
+        if faults or n_retries != record.retries:
+            record = record.requeued(faults, retries=n_retries)
         self.visit.returned[attempt.index] = record
         if deferral is not None:
             self.visit.deferred[attempt.index] = deferral

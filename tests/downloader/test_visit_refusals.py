@@ -162,7 +162,7 @@ async def test_refusing_host(fetch_options: MakeOptions, failures: int) -> None:
     expected = {0: 1, 2: 3}[failures]
     assert reasons(visit) == [Reason.UNREACHABLE] * expected
     assert len(visit.returned) == 3 - expected
-    assert all(visit.records[i] is record for i, record in visit.returned.items())
+    assert all(visit.records[i] == record for i, record in visit.returned.items())
 
 
 async def test_one_dead_origin_does_not_end_the_visit(

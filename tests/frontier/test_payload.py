@@ -54,13 +54,17 @@ def records(draw: st.DrawFn) -> Record:
         draw(st.none() | tasks()),
         draw(st.text("0123456789abcdef-", max_size=17)),
         draw(st.integers(0, 1000)),
+        refusal=draw(st.sampled_from(["", "host_busy: status 503"])),
     )
 
 
 @given(record=records())
 def test_links_are_packed_as_their_records_are(record: Record) -> None:
     """If a link is packed, then as the record that has nothing but what links have."""
-    link = replace(record, chain=(), lost=0, retries=0, task=None, change="")
+    link = replace(
+        record, chain=(), lost=0, retries=0, task=None, change="", refusal=""
+    )
+    link = replace(link, refusal="")
     kind, short = int(link.kind), compact(link.url, "a.example")
     packed = pack_link(
         link.url, kind, link.depth, link.parent, short=short, profile=link.profile
@@ -74,7 +78,8 @@ def test_links_are_packed_as_their_records_are(record: Record) -> None:
 def test_what_is_packed_comes_back(record: Record, grouping: HostGrouping) -> None:
     """If a record is packed for its queue, then it is unpacked as it was."""
     key = PolitenessKey(grouping).of(record.url)
-    assert unpack(pack(record, key), key) == record
+    back = unpack(pack(record, key), key)
+    assert (back, back.refusal) == (record, record.refusal)
 
 
 @given(record=records())

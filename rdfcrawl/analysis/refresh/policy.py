@@ -15,6 +15,7 @@ from math import floor
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.options.table import OptionsTable, integer, millisecs
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
 _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 _NO_PAGE = frozenset({0, _NOT_FOUND, _GONE})  # 0: no response
 _OWED_RUNS = 3  # as for pages of sitemaps
+# First faults of pages that may be read completely next time.
+_LACKING = frozenset({Reason.REMOTE_CONTEXT, Reason.BAD_CONTENT_ENCODING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +226,12 @@ class FailureRules(OptionsTable):
         """Return whether the next run retries a page, however soon that is.
 
         It has failed in up to three fetches since it was read; or it was never read,
-        and its host responded, but not that there is no such page.
+        and its host responded, but not that there is no such page. If a context or a
+        sound body was missing, three fetches in a row count, whatever they gave.
         """
+        faults = (each.fault for each in reversed(facts.fetches))
+        if n_lacking := len(list(takewhile(_LACKING.__contains__, faults))):
+            return n_lacking <= _OWED_RUNS
         failures = trailing_failures(facts)
         if not 0 < len(failures) <= _OWED_RUNS:
             return False

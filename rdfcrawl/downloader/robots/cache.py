@@ -382,7 +382,8 @@ class RobotsCache:
                     visit.give_up(index, faults_of(response))
             else:
                 retries = record.retries + is_mixed
-                visit.returned[index] = replace(record, retries=retries)
+                faults = faults_of(response)
+                visit.returned[index] = record.requeued(faults, retries=retries)
                 visit.unrequested.add(index)
         visit.pending[:] = left
         if not is_mixed and not all(map(is_refused, unreachable.values())):

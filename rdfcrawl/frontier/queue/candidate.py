@@ -15,6 +15,7 @@ A payload is small, because there is one per queued URI:
     \0 c    for each URL that redirected here
     \0 \x02 c  if it is fetched again for a change
     \0 \x01 t  if there is a task: its text (`core.tasks.text`)
+    \0 \x06 f  if it was requeued after a fault: `Record.refusal`
     \0 \x03 n  if its profile is not 0
     \0 \x04 n  if it has lost n eighths of a life
     \0 \x05 g  if it was granted in an epoch of its domain (`lua/schedule.lua`), which
@@ -64,7 +65,7 @@ _MAX_KNOWN: Final = 100_000
 
 _MAX_SHARED = 255
 _TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # not in URLs
-_GRANT = "\x05"
+_GRANT, _REFUSAL = "\x05", "\x06"
 _KINDS = {int(kind): kind for kind in Kind}
 # Buckets of registered domains per partition, which stay compact up to about a hundred
 # domains each.
@@ -193,6 +194,8 @@ def pack(record: Record, key: str, task: str | None = None) -> bytes:
         more = f"{more}\0{_CHANGE}{record.change}"
     if record.task is not None:
         more = f"{more}\0{_TASK}{record.task_text() if task is None else task}"
+    if record.refusal:
+        more = f"{more}\0{_REFUSAL}{record.refusal}"
     if record.profile:
         more = f"{more}\0{_PROFILE}{record.profile}"
     if record.blame:
@@ -255,11 +258,13 @@ def unpack(payload: bytes, key: str) -> Record:
         chain.pop()
     blame = int(chain.pop()[1:]) if chain and chain[-1][:1] == _BLAME else 0
     profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
+    refusal = chain.pop()[1:] if chain and chain[-1].startswith(_REFUSAL) else ""
     task = _task(chain.pop()[1:]) if chain and chain[-1].startswith(_TASK) else None
     change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
     hops = tuple(map(_checked, chain))
     return Record(
-        url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
+        *(url, kind, depth, parent, hops, lost, retries, task, change, profile, blame),
+        refusal,
     )
 
 

@@ -260,6 +260,8 @@ def uri_line(status: UriStatus) -> str:
         line += f", band {status.band}, {status.n_before:,} of its host before it"
     if status.epoch is not None:
         line += f", lease {status.epoch}"
+    if status.refusal:
+        line += f"; its last try failed: {status.refusal}"
     return line
 
 

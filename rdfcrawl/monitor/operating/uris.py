@@ -109,6 +109,7 @@ class UriStatus:
         parent: the document that led to it, if it is queued or in flight; empty for
             seeds.
         depth: links from a seed, likewise.
+        refusal: why its last try failed, likewise; empty if none did.
     """
 
     url: str
@@ -120,6 +121,7 @@ class UriStatus:
     epoch: int | None = None
     parent: str | None = None
     depth: int | None = None
+    refusal: str | None = None
 
 
 class UriLookup:
@@ -261,7 +263,8 @@ class UriLookup:
 
 
 def _origin(record: Record) -> dict[str, Any]:
-    return {"parent": record.parent, "depth": record.depth}
+    found = {"parent": record.parent, "depth": record.depth}
+    return found | {"refusal": record.refusal}
 
 
 def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:

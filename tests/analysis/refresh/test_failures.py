@@ -84,3 +84,26 @@ def test_failures_since_the_last_success_count() -> None:
     """If a page was read, then earlier failures do not count."""
     found = trailing_failures(page(500, 200, 503, 404))
     assert [each.http_status for each in found] == [503, 404]
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_owed"),
+    [
+        (("remote_context",), True),
+        (("", "bad_content_encoding"), True),
+        (("remote_context", "remote_context", "remote_context"), True),
+        (("remote_context",) * 4, False),
+        (("remote_context", ""), False),
+        (("syntax",), False),
+    ],
+)
+def test_pages_that_lack_something_are_owed(
+    faults: tuple[str, ...], *, is_owed: bool
+) -> None:
+    """If a context or a sound body was missing, the next three runs try again."""
+    fetches = tuple(
+        UriFetch(started_ms=n, status="PARTIAL", fault=fault)
+        for n, fault in enumerate(faults)
+    )
+    facts = UriFacts(domain="a.example", url="u", fetches=fetches)
+    assert RULES.is_owed(facts) is is_owed

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 SEMANTIC = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"
 FAR = "http://127.0.27.9:8000/far"
+BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"
 
 
 def page(*links: str) -> bytes:
@@ -39,7 +40,10 @@ def site(loopback: Loopback) -> RawServer:
             b"User-agent: *\nDisallow: /secret\n", "text/plain"
         ),
         "/": loopback.response(page(url("/a"), url("/secret"), FAR)),
-        "/a": loopback.response(page(url("/moved"), url("/a?b=1&a=2"), url("/gone"))),
+        "/a": loopback.response(
+            page(url("/moved"), url("/a?b=1&a=2"), url("/gone"), url("/busy"))
+        ),
+        "/busy": BUSY,
         "/a?b=1&a=2": loopback.response(page(url("/a?a=2&b=1"))),
         "/moved": loopback.redirect(url("/new")),
         "/new": loopback.response(page(url("/deep"))),
@@ -49,10 +53,18 @@ def site(loopback: Loopback) -> RawServer:
 
 
 @pytest.fixture(scope="module")
-def crawled(commands: Commands, site: RawServer) -> CrawlResult:
-    """Return the finished crawl of the site."""
+def closed(loopback: Loopback) -> RawServer:
+    """Return a site whose rules cannot be read."""
+    return loopback({"*": BUSY}, host="127.0.27.3")
+
+
+@pytest.fixture(scope="module")
+def crawled(commands: Commands, site: RawServer, closed: RawServer) -> CrawlResult:
+    """Return the finished crawl of the sites."""
     result = commands.crawl(
-        [site.url("/")], arguments={"scope": "host", "depth": 2}, CRAWL_ID="c"
+        [site.url("/"), closed.url("/")],
+        arguments={"scope": "host", "depth": 2},
+        CRAWL_ID="c",
     )
     assert result.code == 0, result.stderr
     return result
@@ -133,6 +145,19 @@ def test_never_seen_uri_is_judged_by_the_rules_of_the_crawl(
     assert done.returncode == 1
     assert "cannot be crawled" in done.stdout
     assert "bad_uri" in done.stdout
+
+
+def test_refusals_of_waiting_uris_are_named(
+    crawled: CrawlResult, site: RawServer, closed: RawServer
+) -> None:
+    """If a URI or its robots.txt was refused, then the answer has the last refusal."""
+    busy = told(crawled, site.url("/busy"))
+    assert (busy["verdict"], busy["frontier"]["refusal"]) == (
+        "waiting",
+        "host_busy: status 503",
+    )
+    said = ask(crawled, closed.url("/")).stdout
+    assert "its last try failed: robots_unreachable: status 503" in said
 
 
 def test_text_names_fault_and_way(crawled: CrawlResult, site: RawServer) -> None:
