@@ -199,9 +199,9 @@ def faults_of(response: RobotsResponse) -> list[Fault]:
     """Return why nothing of an origin may be requested, after such a response."""
     if response.is_blocked and response.fault:
         return [response.fault]
-    detail = f"status {response.status}" if response.status else "no response"
-    if response.fault and not response.status:
-        detail = response.fault.detail or detail
+    detail = f"status {response.status}"
+    if not response.status:
+        detail = response.fault.detail if response.fault else "no response"
     if response.redirected_to:
         detail += f" at {response.redirected_to}, where it redirects to"
     fault = Fault(Reason.ROBOTS_UNREACHABLE, detail[: Fault.MAX_DETAIL])

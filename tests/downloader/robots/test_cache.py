@@ -129,6 +129,10 @@ async def test_unreachable_robots_puts_the_host_off(
     assert visit.host_refused
     if failures < 2:
         assert visit.returned == dict(enumerate(visit.records))
+        said = f"status {status[:3]}" if status else "the server closed the connection"
+        assert {each.refusal for each in visit.returned.values()} == {
+            f"robots_unreachable: {said}"
+        }
         assert visit.not_before_secs == 10.0 * 2**failures
     else:
         for document in visit.documents:
