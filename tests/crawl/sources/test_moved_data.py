@@ -219,6 +219,47 @@ def test_data_that_move_are_never_lost_and_never_twice(
             assert said(result, site) == once, (scenario.__name__, run)
 
 
+def test_descriptions_come_and_go(commands: Commands, loopback: Loopback) -> None:
+    """If the description of a dataset is gone, then its pages have the data.
+
+    If it comes after the pages were crawled, then the dump has them from the next run
+    on. Nothing is frozen in between.
+    """
+    going, coming = (DataSite(loopback, f"127.20.14.{n}") for n in (1, 2))
+    void, folder = "http://rdfs.org/ns/void#", commands.folder()
+    place = "/.well-known/void"
+    for site in (going, coming):
+        del site.server.pages["/robots.txt"]
+        links = "".join(f"<> <urn:x:l> <{url}> .\n" for url in site.resources)
+        site.put("/", links.encode())
+
+    def run(text: str, described: DataSite) -> list[dict[str, list[str]]]:
+        for site in (going, coming):
+            site.pages(text)
+            site.dump("/d.nt", text)
+            site.server.pages.pop(place, None)
+        described.put(
+            place,
+            f"<#d> a <{void}Dataset> ; <{void}dataDump> </d.nt> ;"
+            f" <{void}uriSpace> '{described.at('/r/')}' .".encode(),
+        )
+        result = commands.crawl(
+            [going.at("/"), coming.at("/")],
+            folder=folder,
+            arguments={"harvest": "all"},
+            REVISIT_SECS=0,
+        )
+        assert result.code == 0, result.stderr
+        return [said(result, site) for site in (going, coming)]
+
+    def once(site: DataSite, text: str) -> dict[str, list[str]]:
+        return {url: [text] for url in site.resources}
+
+    assert run("v0", going) == [once(going, "v0"), once(coming, "v0")]
+    assert run("v1", coming)[0] == once(going, "v1")
+    assert run("v2", coming) == [once(going, "v2"), once(coming, "v2")]
+
+
 def test_files_of_a_catalog_are_renamed(commands: Commands, loopback: Loopback) -> None:
     """If a catalog has other files than before, then the files of others stay.
 
