@@ -119,6 +119,8 @@ class SiteOffers:
             task = RevisitedPage(self._run)
             root = Record(origin + GUESSES[str(word)], Kind.PAGE, task=task)
         root = replace(root, depth=depth, parent=record.url)
+        if _is_named(record):  # a part of the source, whatever links are followed
+            return root
         ingest = self._context.session.ingests.of(record)
         return root if ingest.wants(root.url, depth) else None
 
