@@ -24,6 +24,7 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.iris import without_dots
 from rdfcrawl.rdf.terms import mended_line
 
 if TYPE_CHECKING:
@@ -215,6 +216,13 @@ def _without_strings(lines: bytes) -> bytes:
 
 _NO_RDF: Final = "not allowed in regular RDF"  # about terms of N3
 
+# Complete terms, and perhaps the end of their statement
+_TERMS = re.compile(
+    rb"(?>\s*+(?:<[^<>\"\s]*+>|_:[^\s<>\"]++"
+    rb"|\"(?>[^\"\\\n\r]++|\\.)*+\"(?:@[\w-]++|\^\^<[^<>\s]*+>)?+))*+\s*+\.?+\s*+"
+)
+_MAX_MORE_LINES: Final = 4  # of a statement
+
 GATHER_BYTES = 128 * 1024  # N-Quads collected per block
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 LARGEST_BATCH = 1024
@@ -236,6 +244,13 @@ def new_parser(
     except ValueError:  # the base is not an IRI
         base = check_iri(base or "")
         return pyoxigraph.parse(source, kind, base_iri=base)
+
+
+def dots_in_base(parser: QuadParser) -> SyntaxError | None:
+    """Return an error if the base of a parser has dot segments, which it leaves."""
+    base = parser.base_iri or ""
+    has_dots = "/." in base and without_dots(base) != base
+    return SyntaxError(f"dot segments in the base {base}") if has_dots else None
 
 
 def next_batch(batch: int, n_bytes: int) -> int:
@@ -296,11 +311,28 @@ def iter_refused(
             begins = [*accumulate(map(len, lines), initial=0)]
             rest = BytesIO(block)  # shared: each parser reads on without a copy
         done += bad_line(error)
-        yield done, lines[done - 1], error
+        first, done = done, done + _n_more(lines, done, document_format)
+        line = lines[first - 1]
+        if done > first:
+            line = b" ".join(map(bytes.strip, lines[first - 1 : done])) + b"\n"
+        yield first, line, error
         if done == len(lines):
             return
         rest.seek(begins[done])
         source = rest
+
+
+def _n_more(lines: list[bytes], first: int, document_format: Format) -> int:
+    """Return how many lines after a refused one belong to the same good statement."""
+    text = b""
+    for n, line in enumerate(lines[first - 1 : first + _MAX_MORE_LINES]):
+        if not _TERMS.fullmatch(line):
+            return 0
+        text += line.strip() + b" "
+        if line.rstrip().endswith(b"."):
+            parser = new_parser(text, document_format, None)
+            return 0 if serialize(parser, BytesIO()) else n
+    return 0
 
 
 def bad_line(error: SyntaxError) -> int:
@@ -357,7 +389,8 @@ def mended(
     if new == line or serialize(new_parser(new, document_format, None), out):
         found, out = FaultLog(), io.BytesIO()
         is_line = document_format.is_line_based
-        text = _mended_statements(line, found) if is_line else b""
+        has_graphs = document_format.has_graphs
+        text = _mended_statements(line, found, has_graphs) if is_line else b""
         if not text or serialize(new_parser(text, formats.TRIG, None), out):
             return b""
     for fault in found.all():
@@ -365,7 +398,7 @@ def mended(
     return out.getvalue()
 
 
-def _mended_statements(line: bytes, log: FaultLog) -> bytes:
+def _mended_statements(line: bytes, log: FaultLog, has_graphs: bool) -> bytes:
     """Return the statements of a line without bad terms as TriG, or nothing."""
     from rdfcrawl.rdf.mended_statements import StatementMender  # noqa: PLC0415 (rare)
 
@@ -373,7 +406,9 @@ def _mended_statements(line: bytes, log: FaultLog) -> bytes:
     line += b"\n"
     at, parts = 0, list[bytes]()
     while line[at:].strip():
-        mender = StatementMender(line, at, {}, log, has_base=False)
+        mender = StatementMender(
+            line, at, {}, log, has_base=False, has_graphs=has_graphs
+        )
         text, at, graph = mender.mend()
         is_bad = mender.bad or mender.skipped or graph is not None
         if is_bad or (mender.is_cut and not is_complete):

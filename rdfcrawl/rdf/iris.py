@@ -125,6 +125,18 @@ def _remove_dots(path: str) -> str:
     return "/".join(out if segments[-1] not in {".", ".."} else [*out, ""])
 
 
+def without_dots(base: str) -> str:
+    """Return a base IRI without dot segments, as RFC 3986 section 5.2.1 allows.
+
+    >>> without_dots("http://example.org/a/../b/?c=/../")
+    'http://example.org/b/?c=/../'
+    """
+    scheme, authority, path, query = _parts(base)
+    if "/." not in path or not path.startswith("/"):
+        return base
+    return _joined(scheme, authority, _remove_dots(path), query)
+
+
 def prefix_pairs(text: str) -> dict[str, str]:
     """Return the prefixes in a `prefix` attribute, in lower case, with their IRIs.
 

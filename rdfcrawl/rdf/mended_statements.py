@@ -92,9 +92,11 @@ class StatementMender(OpenStatement):
     Attributes:
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
         declared: prefix that strict text cannot declare, and its IRI.
+        has_graphs: a fourth term is no error.
         is_outside: a directive or quad, which belongs to no open graph.
     """
 
+    has_graphs: bool = field(default=False, kw_only=True)
     is_outside: bool = field(default=False, init=False)
     undeclared: str | None = field(default=None, init=False)
     declared: tuple[str, str] | None = field(default=None, init=False)
@@ -199,8 +201,9 @@ class StatementMender(OpenStatement):
         graph = GRAPH_NAME.match(self.text, begin)
         if graph and is_outside and opened.n_verbs == 1 and not self.is_in_graph:
             self.at = graph.end()
-            self._repaired("a fourth term, read as the graph")
-            self._out[:0] = self._iri_or_label(graph[1]), b" { "
+            if not self.has_graphs:
+                self._repaired("a fourth term, read as the graph")
+            self._out[:0] = text, b" { "
             self._out.append(b"}\n")
             self.is_outside = self._is_done = True
             return False
@@ -213,9 +216,6 @@ class StatementMender(OpenStatement):
         self._out.append(b"; " + BAD + b" ")
         opened.state = OBJECT
         return True
-
-    def _iri_or_label(self, name: bytes) -> bytes:
-        return name if name.startswith(b"_:") else self._iri(name)[0]
 
     def _logic(self, what: str) -> tuple[bytes, str]:
         """Return a term whose statements are left out, since they are no RDF."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
+from rdfcrawl.rdf.iris import without_dots
 from rdfcrawl.rdf.lenient import MAX_TOKEN_BYTES, STRINGS
 from rdfcrawl.rdf.mended_statements import MendedStatement, StatementMender
 from rdfcrawl.rdf.mended_terms import BAD
@@ -40,6 +41,10 @@ _RUN = re.compile(
 _LABEL_BYTES: Final = 8192  # longer names of graphs are not read
 _LABEL = re.compile(rb"(?<![\w\x80-\xff:%.\\-])[\w\x80-\xff.-]*+:")
 _SPACE = re.compile(rb"\s*+")
+_BASE = re.compile(
+    STRINGS + rb"|#[^\r\n]*+|<[^<>\s]++>|(?<=[Bb][Aa][Ss][Ee])(\s++<)([^<>\s]++)",
+    re.DOTALL,
+)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -61,7 +66,8 @@ class MendingReader:
     ) -> None:
         self._file = io.BytesIO(source) if isinstance(source, bytes) else source
         self._limits, self._log = limits, log
-        self._base: str | None = base  # None: unknown, after a bad directive
+        # None: unknown, after a bad directive
+        self._base: str | None = without_dots(base)
         self._prefixes: dict[str, str] = {}
         self._odd_prefixes: dict[str, str] = {}  # names that are no prefixes
         self._usual = dict(usual_prefixes())  # may be used without a declaration
@@ -199,6 +205,10 @@ class MendingReader:
             error = checking.serialize(parser, out)
         if isinstance(error, SourceFault):
             raise error
+        if error is None and checking.dots_in_base(parser):
+            new = _BASE.sub(_base_without_dots, body)
+            if new != body:
+                return self._parse(new, begin, end)
         if error is None:
             for why in left_out:
                 self._log.note(*why)
@@ -360,6 +370,12 @@ class MendingReader:
     def _note_error(self, reason: Reason, why: str, count: int = 1) -> None:
         self._n_errors += 1
         self._log.note(reason, f"line {self._line}: {why}", count)
+
+
+def _base_without_dots(found: re.Match[bytes]) -> bytes:
+    if not found[2]:
+        return found[0]
+    return found[1] + without_dots(found[2].decode()).encode()
 
 
 def _ends_at(text: bytes, offset: int) -> bool:

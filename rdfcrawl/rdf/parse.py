@@ -37,6 +37,7 @@ from rdfcrawl.rdf.checking import (
     GATHER_BYTES,
     GraphUse,
     canonical_lines,
+    dots_in_base,
     iter_checked,
     new_parser,
     serialize,
@@ -435,7 +436,8 @@ class DocumentParser:
         if len(text) > RDFLIB_BYTES or is_text_too_deep(text):
             return None
         for form in (formats.TRIG, formats.N_QUADS):
-            if serialize(new_parser(text, form, self.base), BytesIO()) is None:
+            parser = new_parser(text, form, self.base)
+            if not serialize(parser, BytesIO()) and not dots_in_base(parser):
                 return form
         return None
 

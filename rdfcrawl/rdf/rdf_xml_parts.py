@@ -129,8 +129,9 @@ class StrictParts:
 def _head_of(markup: MarkupScanner, root: RdfXmlElement) -> bytes:
     """Return the text before the nodes; empty if the root has more than names."""
     declared = markup.declarations()
-    is_plain = type(root.language) is str and not root.direction and root.base
-    if declared is None or not is_plain:
+    is_plain = type(root.language) is str and not root.direction
+    # The strict parser leaves dot segments of a base.
+    if declared is None or not is_plain or "/." in (root.base or "/."):
         return b""
     language = f" xml:lang={quoteattr(root.language)}" if root.language else ""
     doctype, namespaces = declared

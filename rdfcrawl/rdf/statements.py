@@ -212,6 +212,8 @@ class StatementReader:
         quads = islice(parser, batch)
         out = io.BytesIO()
         failure = checking.serialize(quads, out)
+        if failure is None and self.ends_at_error:
+            failure = checking.dots_in_base(parser)
         lines = out.getvalue()
         if batch == LARGEST_BATCH and lines and failure is None:
             return lines, batch, None

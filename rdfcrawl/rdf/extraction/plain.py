@@ -26,6 +26,7 @@ from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import (
     LARGEST_BATCH,
     canonical_lines,
+    dots_in_base,
     new_parser,
     serialize,
 )
@@ -169,8 +170,8 @@ def _strict_lines(text: bytes, document_format: Format, *, base: str) -> bytes |
     elif is_text_too_deep(text):
         return None
     out = BytesIO()
-    statements = islice(new_parser(text, document_format, base), LARGEST_BATCH)
-    if serialize(statements, out) is not None:
+    parser = new_parser(text, document_format, base)
+    if serialize(islice(parser, LARGEST_BATCH), out) or dots_in_base(parser):
         return None
     lines = out.getvalue()
     return None if has_tagless_strings(lines) else lines

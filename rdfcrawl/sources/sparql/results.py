@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.writing import Row
 
 _READERS: Final[
-    dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]
+    dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row | SourceFault]]]
 ] = {"json": iter_json, "xml": iter_xml, "tsv": iter_tsv, "csv": iter_csv}
 
 _DEFAULT_LIMITS: Final = ResultLimits()
@@ -45,6 +45,9 @@ def iter_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a result table, in order.
 
+    A row that is not well-formed is a fault in the log if another one follows that is;
+    otherwise it ends the table.
+
     Args:
         source: unpacked body of the response.
         media_type: of the Content-Type, without parameters. The first bytes take
@@ -62,13 +65,27 @@ def iter_rows(
     with source.open() as file:
         bounded = io.BufferedReader(_Bounded(file, limits.body_bytes))
         rows = _READERS[kind](bounded, limits, log)
-        for n_before, row in enumerate(rows):
+        for n_before, row in enumerate(_good(rows, log)):
             if n_before >= limits.rows:
                 log.note(
                     Reason.TOO_MANY_ENTRIES, f"more than {counted(limits.rows, 'row')}"
                 )
                 return
             yield row
+
+
+def _good(rows: Iterator[Row | SourceFault], log: FaultLog) -> Iterator[Row]:
+    bad: list[SourceFault] = []
+    for row in rows:
+        if isinstance(row, SourceFault):
+            bad.append(row)
+            continue
+        for each in bad:
+            log.note(each.fault.reason, each.fault.detail)
+        bad.clear()
+        yield row
+    if bad:
+        raise bad[0]
 
 
 def table_kind(head: bytes, media_type: str) -> str:

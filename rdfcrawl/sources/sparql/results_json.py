@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.nesting import MAX_DEPTH
 from rdfcrawl.sources.sparql.writing import ResultTerm, Row, triple_of, with_direction
 
@@ -20,20 +21,26 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 _READ_BYTES = 64 * 1024
+# Between two rows that bind variables
+_NEXT_ROW = re.compile(r"[},]\s*+,?+\s*+(?=\{\s*+\"[^\"]*+\"\s*+:\s*+\{)")
+_MAX_BETWEEN = 1024
 _BLANKS = re.compile(r"[ \t\r\n]*")
 # Names in RDF 1.2, and in RDF-star of several stores.
 _PARTS = (("subject", "s"), ("predicate", "property", "p"), ("object", "o"))
 _DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control characters
 
 
-def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+def iter_json(
+    file: BinaryIO, limits: ResultLimits, log: FaultLog
+) -> Iterator[Row | SourceFault]:
     """Yield the rows of a table in UTF-8.
 
-    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped.
+    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped. In place of
+    a row that is not JSON, a fault is yielded.
 
     Raises:
-        SourceFault: not JSON, truncated, not a table, or a row is too long; earlier
-            rows were yielded.
+        SourceFault: not JSON outside of a row, truncated, not a table, or a row is too
+            long; earlier rows were yielded.
 
     Source: SPARQL 1.2 Query Results JSON Format, 3; RDF-star for older triples.
     """
@@ -48,8 +55,9 @@ def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[R
             if inner != "bindings":
                 text.value()
                 continue
-            for binding in _iter_items(text):
-                row = _to_row(binding, log)
+            for binding in _iter_bindings(text, log):
+                is_bad = isinstance(binding, SourceFault)
+                row = binding if is_bad else _to_row(binding, log)
                 if row is not None:
                     yield row
             return
@@ -99,6 +107,15 @@ class _Window:
                     return value
             more *= 2  # limits repeated decoding of long values
 
+    def skip_row(self) -> bool:
+        """Go on behind the end of a row, before another one; return whether it is."""
+        while not (found := _NEXT_ROW.search(self._text, self._at)):
+            self._at = max(self._at, len(self._text) - _MAX_BETWEEN)
+            if not self._refill(_READ_BYTES):
+                return False
+        self._at = found.end()
+        return True
+
     def _more_or_fault(self, n_bytes: int, error: ValueError) -> None:
         if len(self._text) - self._at > self._max_chars:
             raise SourceFault(Reason.TOO_LARGE, "a row of the response") from error
@@ -130,6 +147,27 @@ def _iter_items(text: _Window, brackets: str = "[]") -> Iterator[Any]:
             text.take(",")
             yield text.value()
     text.take(brackets[1])
+
+
+def _iter_bindings(text: _Window, log: FaultLog) -> Iterator[Any]:
+    """Yield the items of an array of objects; a fault in place of a bad one."""
+    text.take("[")
+    n_commas = 1  # between two items
+    while (found := text.peek()) != "]":
+        if found == ",":
+            text.take(",")
+            n_commas += 1
+            continue
+        if found == "{" and n_commas != 1:
+            log.note(Reason.REPAIRED, f"{counted(n_commas, 'comma')} between two rows")
+        n_commas = 0
+        try:
+            yield text.value()
+        except SourceFault as error:
+            if error.fault.reason is not Reason.SYNTAX or not text.skip_row():
+                raise
+            yield error
+            n_commas = 1
 
 
 def _to_row(binding: Any, log: FaultLog) -> Row | None:

@@ -42,16 +42,19 @@ _IRI = re.compile(
 )
 
 
-def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+def iter_tsv(
+    file: BinaryIO, limits: ResultLimits, log: FaultLog
+) -> Iterator[Row | SourceFault]:
     """Yield the rows of a tab-separated table in UTF-8.
 
     Without question marks in the head (Virtuoso) the kinds of terms are lost, and the
     table is read like CSV. Each field that is not a term is a `BAD_TERM`; its row is
-    skipped.
+    skipped. In place of a row with another number of fields than the head, a fault is
+    yielded.
 
     Raises:
-        SourceFault: a line is too long or truncated, its number of fields differs from
-            the head, or there are too many variables; earlier rows were yielded.
+        SourceFault: a line is too long or truncated, or there are too many variables;
+            earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
     """
@@ -66,7 +69,9 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
     names = [name[1:] for name in head]
     for line in lines:
         fields = line.rstrip("\r\n").split("\t")
-        _check_row(names, fields)
+        if bad := _misfit(names, fields):
+            yield bad
+            continue
         row = _to_row(names, fields)
         if row is None and not line.endswith("\n"):
             raise SourceFault(Reason.SYNTAX, f"cut off at {line[:80]!r}")
@@ -76,19 +81,22 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
             yield row
 
 
-def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+def iter_csv(
+    file: BinaryIO, limits: ResultLimits, log: FaultLog
+) -> Iterator[Row | SourceFault]:
     """Yield the rows of a comma-separated table in UTF-8, without kinds of terms.
 
     `_:x` is a blank node, any other value of `s`, `p` or `g` an IRI. In other columns
-    the kind is guessed (`REPAIRED`): an absolute IRI, or a plain literal.
+    the kind is guessed (`REPAIRED`): an absolute IRI, or a plain literal. In place of a
+    row with another number of fields than the head, a fault is yielded.
 
     Raises:
-        SourceFault: a row is too long or not CSV, its number of fields differs from the
-            head, or there are too many variables; earlier rows were yielded.
+        SourceFault: a row is too long or not CSV, or there are too many variables;
+            earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
     """
-    table = csv.reader(_iter_lines(file, limits))
+    table = csv.reader(_iter_lines(file, limits), strict=True)
     try:
         head = next(table, [])
     except csv.Error as error:
@@ -104,18 +112,16 @@ def _check_head(head: list[str], limits: ResultLimits) -> None:
         raise SourceFault(Reason.BAD_ANSWER, "not a table of values")
 
 
-def _check_row(names: list[str], fields: list[str]) -> None:
-    """Check that a row has a field for each variable, or is a blank line.
+def _misfit(names: list[str], fields: list[str]) -> SourceFault | None:
+    """Return a fault unless a row has a field for each variable, or is a blank line.
 
     Any other number means truncation, or an error message among the rows:
     `## Query cancelled due to timeout during execution ##` (Fuseki).
-
-    Raises:
-        SourceFault: `SYNTAX`.
     """
-    if len(fields) != len(names) and fields not in ([], [""]):
-        text = " ".join(fields)[:80]
-        raise SourceFault(Reason.SYNTAX, f"{counted(len(fields), 'field')}: {text!r}")
+    if len(fields) == len(names) or fields in ([], [""]):
+        return None
+    text = " ".join(fields)[:80]
+    return SourceFault(Reason.SYNTAX, f"{counted(len(fields), 'field')}: {text!r}")
 
 
 def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:
@@ -134,10 +140,12 @@ def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:
 
 def _iter_plain(
     names: list[str], table: Iterator[list[str]], log: FaultLog
-) -> Iterator[Row]:
+) -> Iterator[Row | SourceFault]:
     try:
         for fields in table:
-            _check_row(names, fields)
+            if bad := _misfit(names, fields):
+                yield bad
+                continue
             row: Row = {}
             for name, text in zip(names, fields, strict=False):
                 if text or name == "o":

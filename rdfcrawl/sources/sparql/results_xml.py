@@ -25,23 +25,28 @@ _CONTROL = re.compile(
 _STAND_INS = {_FIRST_STAND_IN + code: code for code in range(32)}
 _REFERENCE_BYTES = 12
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0", b"<\0")  # UTF-16 and UTF-32
+_ROW = re.compile(rb"<(?:[\w.-]+:)?result[\s>]")
+_TAG_BYTES = 64  # before a row that may be cut
 _TERMS = frozenset(("uri", "bnode", "literal"))
 _PARTS = ("subject", "predicate", "object")
 
 
-def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+def iter_xml(
+    file: BinaryIO, limits: ResultLimits, log: FaultLog
+) -> Iterator[Row | SourceFault]:
     """Yield the rows of a table in XML; namespaces are ignored.
 
-    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped.
+    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped. In place of
+    a row in UTF-8 that is not well-formed, a fault is yielded.
 
     Raises:
-        SourceFault: not well-formed, truncated, not a table, entities are declared, or
-            a row is too long; earlier rows were yielded.
+        SourceFault: not well-formed outside of a row, not a table, entities are
+            declared, or a row is too long; earlier rows were yielded.
 
     Source: SPARQL 1.2 Query Results XML Format, 2.3.
     """
     handler = _Handler(limits, log)
-    parser = _new_parser(handler)
+    parser = _RowParser(handler)
     is_end, rest, is_wide = False, b"", None
     while not is_end:
         data = file.read(_READ_BYTES)
@@ -51,16 +56,47 @@ def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
         if not is_wide:
             data, rest = _stand_in(rest + data, is_end=is_end)
         try:
-            parser.Parse(data, is_end)
-        except expat.ExpatError as error:
-            yield from handler.taken()
-            raise SourceFault(Reason.SYNTAX, f"XML: {error}") from error
+            parser.feed(data, is_end=is_end)
         except SourceFault:
             yield from handler.taken()
             raise
         yield from handler.taken()
     if not handler.is_table:
         raise SourceFault(Reason.BAD_ANSWER, "XML without results")
+
+
+class _RowParser:
+    """Parser that goes on with the next row after an error."""
+
+    def __init__(self, handler: _Handler) -> None:
+        self._handler, self._parser = handler, _new_parser(handler)
+        self._n_fed = 0
+        self._is_lost = False  # after an error, before the next row
+        self._tail = b""
+
+    def feed(self, data: bytes, *, is_end: bool) -> None:
+        data = self._tail + data
+        while not self._is_lost or (data := self._from_row(data)):
+            try:
+                self._parser.Parse(data, is_end)
+            except expat.ExpatError as error:
+                self._handler.add_fault(f"XML: {error}")
+                begin = self._parser.ErrorByteIndex - self._n_fed
+                data, self._is_lost = data[max(1, begin) :], True
+            else:
+                self._n_fed += len(data)
+                return
+
+    def _from_row(self, data: bytes) -> bytes:
+        """Return the text from the next row on, for a new parser; empty for none."""
+        found = _ROW.search(data)
+        self._tail = b"" if found else data[-_TAG_BYTES:]
+        if found is None:
+            return b""
+        self._parser, head = _new_parser(self._handler), self._handler.head
+        self._parser.Parse(head)
+        self._n_fed, self._is_lost = len(head), False
+        return data[found.start() :]
 
 
 def _new_parser(handler: _Handler) -> expat.XMLParserType:
@@ -70,6 +106,7 @@ def _new_parser(handler: _Handler) -> expat.XMLParserType:
     parser.EndElementHandler = handler.end
     parser.CharacterDataHandler = handler.text
     parser.EntityDeclHandler = _refuse_entity
+    parser.XmlDeclHandler = handler.declaration
     return parser
 
 
@@ -100,7 +137,9 @@ class _Handler:
     def __init__(self, limits: ResultLimits, log: FaultLog) -> None:
         self.is_table = False
         self._max_chars, self._log = limits.row_chars, log
-        self._rows: list[Row] = []
+        self._rows: list[Row | SourceFault] = []
+        self._around: list[str] = []  # names of the elements around the rows
+        self._is_utf_8 = True
         self._row: Row = {}
         self._name = ""
         self._attributes: dict[str, str] = {}
@@ -110,12 +149,34 @@ class _Handler:
         self._triples: list[dict[str, ResultTerm]] = []  # open ones
         self._part: list[str] = []  # of each
 
-    def taken(self) -> list[Row]:
+    def taken(self) -> list[Row | SourceFault]:
         rows, self._rows = self._rows, []
         return rows
 
+    @property
+    def head(self) -> bytes:
+        """The start tags before the first row."""
+        return "".join(f"<{name}>" for name in self._around).encode()
+
+    def declaration(self, _version: str, encoding: str | None, _: int) -> None:
+        self._is_utf_8 = (encoding or "utf-8").lower() in ("utf-8", "utf8", "us-ascii")
+
+    def add_fault(self, detail: str) -> None:
+        """Add the fault of a row.
+
+        Raises:
+            SourceFault: no other rows can be found.
+        """
+        fault = SourceFault(Reason.SYNTAX, detail)
+        if not (self.is_table and self._is_utf_8):
+            raise fault
+        self._rows.append(fault)
+        self._is_in_term, self._n_inner = False, 0
+
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
+        if not self._around or (name == "results" and len(self._around) == 1):
+            self._around.append(tag)
         if self._is_in_term:
             self._n_inner += 1
             self._is_bad = True  # terms have no elements

@@ -306,6 +306,69 @@ def test_bad_triple_terms_cost_their_row(media_type: str, body: bytes) -> None:
     assert (found, faults) == ([], [Reason.BAD_TERM])
 
 
+_JSON_ROW = b'{"o":{"type":"literal","value":"%s"}}'
+_XML_ROW = b"<result><binding name='o'><literal>%s</literal></binding></result>"
+_TABLES = {
+    JSON: (b'{"results":{"bindings":[', b",", b"]}}", _JSON_ROW),
+    XML: (b"<q:sparql><head/><q:results>", b"", b"</q:results></q:sparql>", _XML_ROW),
+    TSV: (b"?s\t?o\n", b"", b"", b'<u:s>\t"%s"\n'),
+    CSV: (b"s,o\n", b"", b"", b"u:s,%s\n"),
+}
+BAD_ROWS = [
+    (JSON, _JSON_ROW % b'a"b'),
+    *((JSON, text) for text in (b'{"o":{"type":"literal"', b"## error ##")),
+    *((XML, _XML_ROW % text) for text in (b"a & b", b"a < b", b"&nbsp;", b"\xff")),
+    *((XML, text) for text in (_XML_ROW[:-20] % b"a", b"## < ##", b"</x>")),
+    *((TSV, text) for text in (b"<u:s>\n", b'<u:s>\t"a\tb"\n', b"## error ##\n")),
+    *((CSV, text) for text in (b"u:s\n", b"u:s,a,b\n", b"## error ##\n")),
+]
+
+
+@pytest.mark.parametrize(("media_type", "bad"), BAD_ROWS)
+def test_rows_after_a_bad_one_are_kept(media_type: str, bad: bytes) -> None:
+    """If a row is ill-formed, then it is counted; at the end, the table is cut."""
+    begin, between, end, row = _TABLES[media_type]
+    for size in (1, 70_000):
+        first, last = row % (b"a" * size), row % b"z"
+        body = begin + between.join((first, bad, bad, last)) + end
+        found, faults, ended = _read(body, media_type)
+        assert [len(each["o"].text) for each in found] == [size, 1]
+        assert Reason.SYNTAX in faults
+        assert ended is None
+        found, faults, ended = _read(
+            begin + between.join((first, bad)) + end, media_type
+        )
+        assert ([len(each["o"].text) for each in found], ended) == (
+            [size],
+            Reason.SYNTAX,
+        )
+        assert Reason.SYNTAX not in faults
+
+
+def test_commas_between_rows_are_mended() -> None:
+    """If JSON has too few or many commas between rows, then all rows are read."""
+    for between in (b" ", b", ,"):
+        rows = between.join([_JSON_ROW % b"a", _JSON_ROW % b"b"])
+        found, faults, ended = _read(b'{"results":{"bindings":[%s]}}' % rows, JSON)
+        assert [each["o"].text for each in found] == ["a", "b"]
+        assert (faults, ended) == ([Reason.REPAIRED], None)
+
+
+def test_an_open_quotation_mark_in_csv_ends_the_table() -> None:
+    """If a quotation mark of CSV is not closed, then no text beyond its row is read."""
+    assert [row["o"].text for row in _kept(b's,o\nu:s,a\nu:s,"b\nu:s,c\n', CSV)] == [
+        "a"
+    ]
+
+
+def test_xml_in_other_charsets_ends_at_an_error() -> None:
+    """If XML is not in UTF-8, then it ends at its first error."""
+    head = b'<?xml version="1.0" encoding="iso-8859-1"?><sparql><results>'
+    rows = _XML_ROW % b"\xe9" + _XML_ROW % b"a & b" + _XML_ROW % b"c"
+    body = head + rows + b"</results></sparql>"
+    assert [row["o"].text for row in _kept(body, XML)] == ["\xe9"]
+
+
 def test_references_to_control_characters_in_xml() -> None:
     """If XML refers to characters that it has not, then they are still read."""
     for before in range(65_400, 65_560, 3):
