@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.jsonld.reading import after_space
@@ -16,7 +16,6 @@ from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
 from rdfcrawl.rdf.text import iter_line_blocks
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6
@@ -82,19 +81,53 @@ def read_hextuples(
             if not line.strip():
                 continue
             try:
-                yield _hextuple_statement(line, log)
+                yield _hextuple_statement(_fields_of(line), log)
             except (ValueError, RecursionError) as error:
-                _note(f"{error}: {line[:80]!r}", limits, log, "bad lines")
+                if not (lines := _mended_hextuples(line, log)):
+                    _note(f"{error}: {line[:80]!r}", limits, log, "bad lines")
+                yield from lines
 
 
-def _hextuple_statement(line: bytes, log: FaultLog) -> str:
-    """Return the statement of one line; raise `ValueError` if the line is invalid."""
+def _mended_hextuples(line: bytes, log: FaultLog) -> list[str]:
+    """Return the statements of a line that is no array of six strings, or nothing."""
+    from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+    text = line.decode(errors="replace").strip()
+    if text.strip("[],") == "":  # of an array around the lines
+        log.note(Reason.REPAIRED, "brackets around the lines")
+        return [""]
+    found, noted = mended_json(text[:_MENDED_CHARS]), FaultLog()
+    rows = [x for each in found.values for x in (each if _is_table(each) else [each])]
+    try:
+        lines = [_hextuple_statement(row, noted) for row in rows]
+    except ValueError:
+        return []
+    if found.losses or len(text) > _MENDED_CHARS:
+        return []
+    log.note(Reason.REPAIRED, "HexTuples: other JSON than an array of six strings")
+    for fault in noted.all():
+        log.note(fault.reason, fault.detail, fault.count)
+    return lines
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) for row in value)
+
+
+def _fields_of(line: bytes) -> Any:
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")
-    fields = _decode_line(line.decode("utf-8", "surrogatepass"))
+    return _decode_line(line.decode("utf-8", "surrogatepass"))
+
+
+def _hextuple_statement(fields: Any, log: FaultLog) -> str:
+    """Return the statement of an array; raise `ValueError` if it is invalid."""
     if isinstance(fields, list) and None in fields[_N_NEEDED:]:
         log.note(Reason.REPAIRED, "null for an empty string")
         fields[_N_NEEDED:] = [each or "" for each in fields[_N_NEEDED:]]
+    if isinstance(fields, list) and any(isinstance(each, int) for each in fields[2:3]):
+        log.note(Reason.REPAIRED, "a value without quotation marks")
+        fields[2] = json.dumps(fields[2])
     if (
         not isinstance(fields, list)
         or len(fields) != _N_FIELDS

@@ -51,9 +51,10 @@ class MendedTrixReader:
             self._check(event)
             reader.characters(event.replace(NO_TEXT, ""))
         elif isinstance(event, StartTag):
-            if reader.is_in_triple and split_name(event.qualified)[1] == "triple":
+            while reader.lacks_end(split_name(event.qualified)[1]):
                 self._end(is_closed=False)
-                self._open[-1] = True
+                n_ended = self._open[::-1].index(False)
+                self._open[-1 - n_ended] = True
             self._open.append(False)
             reader.start(event.qualified, event.qualified_attributes)
             self._check("".join(event.qualified_attributes.values()))

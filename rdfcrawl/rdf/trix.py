@@ -21,6 +21,7 @@ from rdfcrawl.core.errors import NotWellFormed, Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF, TRIX, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
+from rdfcrawl.rdf.nesting import MAX_DEPTH
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
@@ -164,10 +165,10 @@ _MAX_GRAPH_NAMES: Final = 8  # of one graph: each repeats the statements
 # Of one tag or declaration: the XML parser buffers it.
 _MAX_TOKEN_BYTES: Final = 4 * 2**20
 
-# Parents of elements. Terms only contain text, so there are at most four levels.
+# Parents of elements. Terms only contain text. Triples in triples are those of Jena.
 _PARENTS = {
     "graph": frozenset({"TriX"}),
-    "triple": frozenset({"graph"}),
+    "triple": frozenset({"graph", "triple"}),
     "uri": frozenset({"graph", "triple"}),
     "id": frozenset({"graph", "triple"}),
     "plainLiteral": frozenset({"triple"}),
@@ -186,7 +187,7 @@ def read_trix(
     with several names are repeated for each. A triple that is not RDF (a literal as
     subject), one with a long term (`LITERAL_TOO_LONG`) and a misplaced element
     (`SYNTAX`) are logged and left out, as is misplaced text (`REPAIRED`). Reading ends
-    where the graph of statements is uncertain, or the XML is not well-formed.
+    where the XML is not well-formed.
 
     Raises:
         NotWellFormed: the XML is not.
@@ -245,16 +246,18 @@ class TrixReader:
         self._has_triples = False  # no more graph names are expected
         self._terms: list[str] = []
         self._kinds: list[str] = []
+        self._around: list[tuple[list[str], list[str]]] = []  # of the outer triples
         self._content = XmlContent()
         self._n_skipped = 0  # open elements that are skipped
         self._in_triple = False
         self._is_bad = False  # the triple is left out
         self._datatype = ""
 
-    @property
-    def is_in_triple(self) -> bool:
-        """Whether the innermost element is a triple."""
-        return self._open[-1:] == ["triple"] and not self._n_skipped
+    def lacks_end(self, local: str) -> bool:
+        """Return whether an open element should have ended before another one."""
+        if self._n_skipped or local not in ("graph", "triple"):
+            return False
+        return self._open[-1:] == ["triple"] or self._open[-1:] == [local]
 
     def take(self) -> list[str]:
         """Return the statements that are complete since the last call."""
@@ -287,6 +290,12 @@ class TrixReader:
         elif self._open[-1] not in _PARENTS.get(local, ()):
             self._skip(f"{local} inside of {self._open[-1]}")
             return
+        elif self._has_triples and self._open[-1] == "graph" and local != "triple":
+            self._skip("a graph name after its triples")
+            return
+        elif len(self._around) == MAX_DEPTH:
+            self._skip("nested too deeply")
+            return
         self._open.append(local)
         self._languages.append(attributes.get(_LANG, self._languages[-1]))
         self._begin(local, attributes)
@@ -315,10 +324,11 @@ class TrixReader:
             self._graphs, self._has_triples = [], False
         elif local == "triple":
             self._has_triples = True
-            self._in_triple, self._is_bad = True, False
+            if self._open[-2] == "triple":
+                self._around.append((self._terms, self._kinds))
+            else:
+                self._in_triple, self._is_bad = True, False
             self._terms, self._kinds = [], []
-        elif self._open[-2:-1] == ["graph"] and self._has_triples:
-            raise self._fault("a graph name after its triples")
         elif local == "typedLiteral":
             self._datatype = attributes.get("datatype", "").strip()
             if not self._datatype:
@@ -395,8 +405,13 @@ class TrixReader:
     def _end_triple(self) -> None:
         if len(self._terms) < _N_TERMS:
             self.leave_out("a triple of less than three terms")
-        elif self._kinds[0] in _LITERALS or self._kinds[1] != "uri":
+        elif self._kinds[0] not in ("uri", "id") or self._kinds[1] != "uri":
             self.leave_out("not an RDF triple")
+        if self._around:
+            term = f"<<( {' '.join(self._terms)} )>>"
+            self._terms, self._kinds = self._around.pop()
+            self._add_term(term, "triple")
+            return
         self._in_triple = False
         if self._is_bad:
             return
