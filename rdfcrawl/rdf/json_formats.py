@@ -125,14 +125,11 @@ def _hextuple_statement(fields: Any, log: FaultLog) -> str:
     if isinstance(fields, list) and None in fields[_N_NEEDED:]:
         log.note(Reason.REPAIRED, "null for an empty string")
         fields[_N_NEEDED:] = [each or "" for each in fields[_N_NEEDED:]]
-    if isinstance(fields, list) and any(isinstance(each, int) for each in fields[2:3]):
+    is_of_six = isinstance(fields, list) and len(fields) == _N_FIELDS
+    if is_of_six and isinstance(fields[2], int) and fields[3]:
         log.note(Reason.REPAIRED, "a value without quotation marks")
         fields[2] = json.dumps(fields[2])
-    if (
-        not isinstance(fields, list)
-        or len(fields) != _N_FIELDS
-        or set(map(type, fields)) != {str}
-    ):
+    if not is_of_six or set(map(type, fields)) != {str}:
         raise ValueError("not an array of six strings")
     subject, predicate, value, datatype, language, graph = fields
     return terms.statement(

@@ -57,6 +57,7 @@ _SPACE: Final = str.maketrans("\t\n\r", "   ")
 _XML_NAMES: Final = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 _ENTITY = re.compile(r"<!ENTITY\s+(?P<name>\S+)\s+\"(?P<value>[^\"]*+)\"")
 _DEFAULTS = re.compile(r"<!ATTLIST\s+(?P<element>[^\s>]++)(?P<attributes>[^<>]*+)>")
+_TEXT_WITH_BRACKET = re.compile(r"<[^<>=\"'/!?]{0,200}(?=</)")
 _DEFAULT = re.compile(
     r"\s(?P<name>[^\s\"'()|]++)\s+(?:[A-Z]++|\([^()]*+\))\s+(?:#FIXED\s+)?"
     r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)')"
@@ -190,16 +191,18 @@ class MarkupScanner:
             return self._other(found)
         if len(buffer) - at < _AHEAD_CHARS and self._fill():
             return ()
-        if _NO_TAG.match(buffer, at):
+        is_text = self._is_leaf and _TEXT_WITH_BRACKET.match(buffer, at)
+        if is_text or _NO_TAG.match(buffer, at):
             self._note(Reason.REPAIRED, "< in text")
             self._at += 1
             return "<"
         if found := _BAD_TAG.match(buffer, at):
             self._note(Reason.REPAIRED, f"tag {found[0][:100]}")
             return self._tag(found)
-        is_leaf = self._is_leaf and buffer.startswith("<!", at)
+        is_leaf, is_declared = self._is_leaf, buffer.startswith("<!", at)
         self._skip_tag()
-        return (NO_TEXT,) if is_leaf else ()
+        is_last = self._at == len(self._buffer)
+        return (NO_TEXT,) if is_leaf and (is_declared or not is_last) else ()
 
     def _other(self, found: re.Match[str]) -> Sequence[str]:
         self._at = found.end()

@@ -168,6 +168,9 @@ class OaiReader:
         self._rdf: RdfXmlReader | None = None
         self._depth = self._n_records = 0
         self._n_inside = 0  # open elements in a value
+        # Elements in a value, and where their texts begin
+        self._inside: list[tuple[str, int]] = []
+        self._values: list[tuple[str, str]] = []  # of these elements
         self._format = ""  # prefix of a format whose namespace follows
         self._code = ""  # of an error
 
@@ -183,7 +186,7 @@ class OaiReader:
             elif isinstance(event, StartTag):
                 self._start(event)
             elif isinstance(event, bool):
-                record = self._end()
+                record = self._end(is_closed=event)
                 if record is not None:
                     yield record
             elif type(event) is str:
@@ -195,8 +198,10 @@ class OaiReader:
     def _start(self, tag: StartTag) -> None:
         if self._n_inside or (self._is_in_value and not tag.name.startswith(RDF)):
             self._n_inside += 1
+            self._inside.append((tag.name, len(self._texts)))
             return
         self._texts.clear()
+        self._values.clear()
         if "metadata" in self._path:
             self._start_metadata(tag)
             return
@@ -259,16 +264,20 @@ class OaiReader:
                 self._rdf = None
                 self._path.pop()
 
-    def _end(self) -> OaiRecord | None:
-        """Close an element; return the record that it completes."""
+    def _end(self, *, is_closed: bool) -> OaiRecord | None:
+        """Close an element, or one without end; return the record that it completes."""
         if self._n_inside:
             self._n_inside -= 1
-            if not self._n_inside:
-                self._log.note(Reason.REPAIRED, f"{self._name()}: markup in a value")
+            inner, begin = self._inside.pop()
+            if is_closed:
+                self._values.append((inner, "".join(self._texts[begin:]).strip()))
             return None
         name = self._path.pop() if self._path else ""
         text = "".join(self._texts).strip()
         self._texts.clear()
+        if self._values:
+            self._end_value(name, is_closed=is_closed)
+            text = text if is_closed else ""
         around = self._path[-1] if self._path else ""
         if "metadata" in self._path:
             self._end_metadata(name, text, around)
@@ -277,13 +286,26 @@ class OaiReader:
         if name == "record" or (name == "header" and around != "record"):
             return self._take()
         if around == "header" and self._record is not None:
-            if name == "identifier":
+            if name == "identifier" and self._record.identifier:
+                self._log.note(Reason.SYNTAX, f"{self._name()}: another identifier")
+            elif name == "identifier":
                 self._record.identifier = text
             elif name == "datestamp":
                 self._record.datestamp = text
         else:
             self._end_field(name, text, around)
         return None
+
+    def _end_value(self, name: str, *, is_closed: bool) -> None:
+        """Note elements in a value; if it has no end, they are values themselves."""
+        values, self._values = self._values, []
+        if is_closed:
+            self._log.note(Reason.REPAIRED, f"{self._name()}: markup in a value")
+            return
+        local = name.rpartition("/")[2]
+        self._log.note(Reason.SYNTAX, f"{self._name()}: {local} has no end")
+        for inner, text in values:
+            self._end_metadata(inner, text, name)
 
     def _end_field(self, name: str, text: str, around: str) -> None:
         response = self.response

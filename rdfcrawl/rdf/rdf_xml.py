@@ -47,6 +47,9 @@ _TYPE: Final = f"<{RDF}type>"
 _XML_LITERAL: Final = f"{RDF}XMLLiteral"
 _NO_TRIPLE: Final = UnusableTerm("rdf:parseType Triple without rdf:version")
 _NO_LITERAL: Final = UnusableTerm("no literal, or a long one")
+_RDF = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
+_NAMING: Final = ("about", "ID", "nodeID")
+_HEAD_CHARS: Final = 4096  # before the RDF in another document
 _RELATIVE = re.compile(r"[\w./#?-]+\Z")
 
 
@@ -122,7 +125,7 @@ class RdfXmlReader:
         known, others = self._sorted_attributes(tag, inner)
         self._open.append(inner)
         is_rdf = tag.name == f"{RDF}RDF"
-        if around.kind == "doc" and not is_rdf and not tag.has_namespace:
+        if around.kind == "doc" and not is_rdf and self._is_around(tag, known):
             inner.kind = "doc"  # the RDF may be inside
             self._skip(f"the root is {tag.name}")
         elif is_rdf:
@@ -139,6 +142,13 @@ class RdfXmlReader:
             if around.kind == "node":
                 self._note(Reason.BAD_TERM, f"{tag.name} is no property")
             self._start_node(around, inner, known, others)
+
+    def _is_around(self, tag: StartTag, known: dict[str, str]) -> bool:
+        """Return whether an element is not RDF, but may have some."""
+        if known or not tag.has_namespace:
+            return not tag.has_namespace
+        is_root = len(self._open) == 2
+        return not is_root or bool(_RDF.search(self._markup.ahead(_HEAD_CHARS)))
 
     def _sorted_attributes(
         self, tag: StartTag, inner: RdfXmlElement
@@ -189,7 +199,15 @@ class RdfXmlReader:
         if name.startswith(RDF) and name[len(RDF) :] in RESERVED:
             self._skip(f"{name} is no class")
         elif name != f"{RDF}Description":
-            self._emit(subject, _TYPE, self._named(name))
+            is_unclear = around.objects or "".join(around.text).strip(" \t\r\n")
+            if (
+                around.kind == "property"
+                and is_unclear
+                and not known.keys() & {*_NAMING}
+            ):
+                around.types.append((subject, self._named(name)))
+            else:
+                self._emit(subject, _TYPE, self._named(name))
         self._emit_attributes(inner, subject, known, others)
         if around.kind in ("property", "list", "nested", "triple"):
             around.objects.append(subject)
@@ -197,7 +215,7 @@ class RdfXmlReader:
     def _subject(self, inner: RdfXmlElement, known: dict[str, str]) -> str:
         if known.get("removed") in ("aboutEach", "aboutEachPrefix"):
             return UnusableTerm(f"rdf:{known['removed']} is not read")
-        names = [each for each in ("about", "ID", "nodeID") if each in known]
+        names = [each for each in _NAMING if each in known]
         if len(names) > 1:
             self._mend(f"both rdf:{names[0]} and rdf:{names[1]}")
         match names[:1]:
@@ -360,12 +378,16 @@ class RdfXmlReader:
             self._mend("several nodes in one property")
         for obj in inner.objects:
             self._emit_property(inner, obj)
+        for subject, name in inner.types:
+            self._emit(subject, _TYPE, name)
 
     def _emit_first(self, inner: RdfXmlElement) -> None:
         """Emit an open property; the nodes after its first one may be properties."""
         is_clear = not "".join(inner.text).strip("> \t\r\n")
         if inner.kind == "property" and inner.objects and is_clear:
             self._emit_property(inner, inner.objects[0])
+        for _, name in inner.types:
+            self._skip(f"{name} in a property without end")
 
     def _emit_list(self, inner: RdfXmlElement) -> None:
         nodes = [self._blank() for _ in inner.objects]

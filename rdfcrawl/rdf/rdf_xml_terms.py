@@ -35,7 +35,8 @@ class RdfXmlElement:
     """An open element.
 
     `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`; `nested`
-    is an rdf:RDF in a property.
+    is an rdf:RDF in a property. `types` are of nodes in a property that may be
+    properties, if its end is missing.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class RdfXmlElement:
     datatype: str = ""
     n_members: int = 0
     objects: list[str] = field(default_factory=list)
+    types: list[tuple[str, str]] = field(default_factory=list)
     content: XmlContent | None = None
     text: list[str] = field(default_factory=list)
     n_chars: int = 0
