@@ -93,16 +93,18 @@ def _mended_hextuples(line: bytes, log: FaultLog) -> list[str]:
     from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
 
     text = line.decode(errors="replace").strip()
-    if text.strip("[],") == "":  # of an array around the lines
+    if text in ("[", "]", "],"):  # of an array around the lines
         log.note(Reason.REPAIRED, "brackets around the lines")
         return [""]
+    if is_json_too_deep(line):
+        return []
     found, noted = mended_json(text[:_MENDED_CHARS]), FaultLog()
     rows = [x for each in found.values for x in (each if _is_table(each) else [each])]
     try:
         lines = [_hextuple_statement(row, noted) for row in rows]
     except ValueError:
         return []
-    if found.losses or len(text) > _MENDED_CHARS:
+    if found.losses or not lines or len(text) > _MENDED_CHARS:
         return []
     log.note(Reason.REPAIRED, "HexTuples: other JSON than an array of six strings")
     for fault in noted.all():

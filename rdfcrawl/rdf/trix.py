@@ -244,6 +244,7 @@ class TrixReader:
         self._languages: list[str] = [""]  # in force in each; XML 1.0 section 2.12
         self._graphs: list[str] = []
         self._has_triples = False  # no more graph names are expected
+        self._is_late = False  # there was one, and the graph of triples is uncertain
         self._terms: list[str] = []
         self._kinds: list[str] = []
         self._around: list[tuple[list[str], list[str]]] = []  # of the outer triples
@@ -292,6 +293,7 @@ class TrixReader:
             return
         elif self._has_triples and self._open[-1] == "graph" and local != "triple":
             self._skip("a graph name after its triples")
+            self._is_late = True
             return
         elif len(self._around) == MAX_DEPTH:
             self._skip("nested too deeply")
@@ -321,7 +323,7 @@ class TrixReader:
 
     def _begin(self, local: str, attributes: dict[str, str]) -> None:
         if local == "graph":
-            self._graphs, self._has_triples = [], False
+            self._graphs, self._has_triples, self._is_late = [], False, False
         elif local == "triple":
             self._has_triples = True
             if self._open[-2] == "triple":
@@ -412,6 +414,8 @@ class TrixReader:
             self._terms, self._kinds = self._around.pop()
             self._add_term(term, "triple")
             return
+        if self._is_late:
+            self.leave_out("a triple behind a late name of its graph")
         self._in_triple = False
         if self._is_bad:
             return

@@ -134,12 +134,12 @@ def test_names_of_a_graph_are_bounded() -> None:
     assert parsed.faults == []
 
 
-def test_late_name_ends_the_document() -> None:
-    """If a graph is named after its triples, then the document ends there."""
-    text, parsed = read(graph(GOOD + "<uri>http://late/name</uri>" + GOOD))
-    assert text == '<http://e/a> <http://e/b> "good" .\n'
-    assert reasons(parsed) == {Reason.SYNTAX: 1}
-    assert parsed.is_partial
+def test_late_name_ends_the_graph() -> None:
+    """If a graph is named after its triples, then it ends there, and others follow."""
+    late = graph(GOOD + "<uri>http://late/name</uri>" + GOOD + "</graph><graph>" + GOOD)
+    text, parsed = read(late)
+    assert text == '<http://e/a> <http://e/b> "good" .\n' * 2
+    assert reasons(parsed) == {Reason.SYNTAX: 2}
 
 
 @pytest.mark.parametrize(
