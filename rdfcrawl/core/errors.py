@@ -354,7 +354,8 @@ def passing_fault(error: BaseException | None) -> StoreFault | None:
         return error if error.may_pass else None
     if not isinstance(error, OSError) or error.errno not in {*PASSING, *NO_FILES}:
         return None
-    fault = StoreFault(error.strerror or str(error), may_pass=True)
+    where = f": {error.filename}" if error.filename else ""
+    fault = StoreFault(f"{error.strerror or error}{where}", may_pass=True)
     fault.__cause__ = error
     return fault
 

@@ -241,12 +241,16 @@ def test_pushed_urls_reach_spiders_of_ours(
     assert done.secs > 1
 
 
-def test_key_without_effect_is_named(project: Project) -> None:
-    """If a spider has redis_key, then a key on the command line has no effect."""
+def test_keys_that_are_not_read_are_named(
+    project: Project, client: redis.Redis
+) -> None:
+    """If a key of URLs is not that of the spider, or no list, then a line says so."""
+    client.set("to-ours", "http://a.example/")
     setting = "-sREDIS_START_URLS_KEY=others"
     done = project.run("crawl", "ours", setting, "-sMAX_IDLE_TIME_BEFORE_CLOSE=1")
     line = "REDIS_START_URLS_KEY has no effect on spider ours: its redis_key is"
     assert done.stderr.count(line) == 1, done.stderr
+    assert done.stderr.count("to-ours: not read: string, not a list") == 1
 
 
 def test_documents_reach_the_pipeline_of_scrapy_redis(

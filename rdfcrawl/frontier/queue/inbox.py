@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _BATCH_SIZE: Final = 500
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,8 @@ class StartUrls:
     def __init__(self, redis: Redis, pushed: PushedUrls) -> None:
         self._redis = redis
         self._pushed = pushed
-        self._name = pushed.key
+        self.name = pushed.key
+        self._has_warned = False
 
     async def peek(self) -> list[bytes]:
         """Return the next entries, which stay stored; the highest scores first."""
@@ -110,11 +114,16 @@ class StartUrls:
         most = self._pushed.batch_size
         match await self._kind():
             case b"list":
-                found = await self._redis.lrange(self._name, 0, most - 1)
+                found = await self._redis.lrange(self.name, 0, most - 1)
             case b"set":
-                found = await self._redis.srandmember(self._name, most)
+                found = await self._redis.srandmember(self.name, most)
             case b"zset":
-                found = await self._redis.zrevrange(self._name, 0, most - 1)
+                found = await self._redis.zrevrange(self.name, 0, most - 1)
+            case kind if kind != b"none" and not self._has_warned:
+                self._has_warned = True
+                there = kind.decode(errors="replace")
+                wanted = "a list, a set or a sorted set"
+                logger.warning("%s: not read: %s, not %s", self.name, there, wanted)
         return cast("list[bytes]", found or [])
 
     def url_of(self, entry: bytes) -> str:
@@ -127,15 +136,15 @@ class StartUrls:
         pipe = self._redis.pipeline(transaction=True)
         for entry in entries:
             if kind == b"list":
-                pipe.lrem(self._name, 1, cast("str", entry))
+                pipe.lrem(self.name, 1, cast("str", entry))
             elif kind == b"set":
-                pipe.srem(self._name, entry)
+                pipe.srem(self.name, entry)
             elif kind == b"zset":
-                pipe.zrem(self._name, entry)
+                pipe.zrem(self.name, entry)
         await pipe.execute()
 
     async def _kind(self) -> bytes:
-        return cast("bytes", await self._redis.type(self._name))
+        return cast("bytes", await self._redis.type(self.name))
 
 
 def seed_of(entry: str) -> str:
@@ -191,7 +200,7 @@ class WaitingPings:
         self._redis = redis
         self._scripts = scripts
         self._crawl = f"rc:{{{crawl_id}}}"
-        self._name = f"{self._crawl}:pings"
+        self.name = f"{self._crawl}:pings"
 
     async def keep(self, url: str, limits: PingLimits) -> KeptPing:
         """Keep a requestable URL until a worker queues it; count the ping."""
@@ -204,7 +213,7 @@ class WaitingPings:
 
     async def peek(self, most: int) -> dict[str, int]:
         """Return about `most` URLs, which stay stored, with the time of their ping."""
-        _, rows = await self._redis.hscan(self._name, 0, count=most)
+        _, rows = await self._redis.hscan(self.name, 0, count=most)
         found = cast("dict[bytes, bytes]", rows)
         return {url.decode(): int(mark) for url, mark in found.items()}
 

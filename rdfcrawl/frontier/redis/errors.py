@@ -87,6 +87,10 @@ _REMEDIES: Final = tuple(
             "CERTIFICATE_VERIFY_FAILED",
             "name the file of who signed it as ssl_ca_certs in REDIS_URL",
         ),
+        (
+            "unknown command .?SENTINEL",
+            "it is no Sentinel: write redis:// in place of redis+sentinel://",
+        ),
         ("is loading", "try again when it has read its file"),
         ("protected mode", "set a password there, or turn `protected-mode` off"),
     )

@@ -289,6 +289,7 @@ class SeedIntake:
                 url = ingest.seed_url(seed)
             except BadUri as fault:
                 ingest.rejected.bad += 1
-                logger.warning("start_urls: %r: %s", seed[:200], fault)
+                name = self.start_urls.name
+                logger.warning("%s: %r: %s", name, seed[:200], fault)
             else:
                 yield url

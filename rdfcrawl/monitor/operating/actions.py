@@ -258,6 +258,8 @@ class FrontierActions:
 
     async def _export(self, words: Sequence[str]) -> int:
         """Write the crawl to a file; return 1 if unknown keys are left out."""
+        if words[0] == "-":
+            raise ConfigError("-: name a file")
         moved = await export_frontier(self._crawl, Path(words[0]))
         self._show(moved, tables.moved_lines("exported", moved))
         return int(bool(moved.left_out))

@@ -213,6 +213,7 @@ def test_forgotten_crawl_restarts(commands: Commands, loopback: Loopback) -> Non
 
 WRONG = {
     "no action": ([], "frontier: choose an action: status"),
+    "export -": (["export", "-"], "frontier export: -: name a file"),
     "unknown": (["shrink"], "frontier shrink: no such action; choose one of status"),
     "metrics of": (["exporter", "x"], "frontier exporter: type: frontier exporter"),
     "no host": (["pause"], "frontier pause: type: frontier pause HOST"),
