@@ -58,6 +58,8 @@ class RecordedTable:
         self.now = 1000.0
         self.limits: list[int] = []
         self.n_counts = 0
+        self.is_sorting, self.may_sort = asyncio.Event(), asyncio.Event()
+        self.may_sort.set()
         self.rows = SortedRows(self.query, "t", "n")
 
     def close(self) -> None:
@@ -68,7 +70,9 @@ class RecordedTable:
         """Run a query; note the limits of sorts."""
         self.n_counts += "COUNT" in text
         if "ORDER BY" in text:
+            self.is_sorting.set()
             await asyncio.sleep(0)
+            await self.may_sort.wait()
             self.now += 1
             self.limits.append(values[-1])
         return self.connection.execute(text, values).fetchall()
@@ -121,3 +125,19 @@ async def test_rows_come_in_order_without_lost_ones() -> None:
         rows = SortedRows(query, "t", "name")
         page = await rows.page("name > ?", ("",), "name DESC", first=1, most=3)
     assert page == (4, 1, [("c",), ("a",)])
+
+
+async def test_page_of_a_kept_order_waits_for_no_sort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a visitor waits for a sort, then another one gets a page of a kept order."""
+    with closing(RecordedTable(2500)) as table:
+        monkeypatch.setattr(kept_orders, "monotonic", lambda: table.now)
+        await table.page(0)
+        table.is_sorting.clear()
+        table.may_sort.clear()
+        later = asyncio.create_task(table.page(2000))
+        await table.is_sorting.wait()
+        assert (await table.page(0))[:2] == (2500, 0)
+        table.may_sort.set()
+        assert (await later)[:2] == (2500, 2000)
