@@ -273,8 +273,8 @@ def lag_of(root: Path) -> dict[str, float]:
         lags = {
             DOCUMENTS: status.n_behind,
             SECS: status.secs_behind,
-            SET_ASIDE: len(status.set_aside) + status.n_unnamed,
-            STUCK: status.state in {"waiting", "unusable", "failed"},
+            SET_ASIDE: status.n_set_aside,
+            STUCK: status.is_stuck,
         }
         for what, value in lags.items():
             name = f"{LAG}{kind}/{what}"

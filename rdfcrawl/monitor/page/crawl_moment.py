@@ -12,7 +12,6 @@ from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.monitor.operating.status import CrawlStatus
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN, EndEstimate
 from rdfcrawl.monitor.page.moments import (
-    FollowerRow,
     FrontierReading,
     fault_counts,
     follower_rows,
@@ -144,7 +143,7 @@ class CrawlMoment:
     n_workers: int = 0
     workers: Sequence[Mapping[str, Any]] = ()
     n_more_workers: int = 0
-    followers: tuple[FollowerRow, ...] = ()
+    followers: Sequence[Mapping[str, Any]] = ()
     faults: Sequence[Mapping[str, Any]] = ()
     end: EndEstimate = NOT_KNOWN
     end_sentence: str = "No estimate."

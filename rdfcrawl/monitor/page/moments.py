@@ -33,29 +33,6 @@ class FrontierReading:
     current: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FollowerRow:
-    """One store that follows the crawl.
-
-    Attributes:
-        name: its URI, without a login; its kind, if it is on another machine.
-        state: one word; empty if only its lag is known.
-        detail: why it waits, or has failed.
-        n_behind: versions of documents that it has not read.
-        secs_behind: age of the latest fetch that it has.
-        n_set_aside: documents that it has refused.
-        is_stuck: it waits, is unusable or has failed.
-    """
-
-    name: str
-    state: str
-    detail: str
-    n_behind: int
-    secs_behind: float
-    n_set_aside: int
-    is_stuck: bool
-
-
 async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
     """Read the frontier for the page.
 
@@ -96,8 +73,10 @@ def worker_rows(
 
 def follower_rows(
     statuses: Sequence[FollowerStatus], current: Mapping[str, float]
-) -> tuple[FollowerRow, ...]:
+) -> list[dict[str, Any]]:
     """Return the stores that follow a crawl.
+
+    Of stores on other machines only the kind and the lag are known.
 
     Args:
         statuses: of those on this machine.
@@ -105,36 +84,35 @@ def follower_rows(
             status.
     """
     if statuses:
-        return tuple(map(_row_of, statuses[:_MOST_FOLLOWERS]))
+        return [
+            {
+                "name": each.name[:_MOST_TEXT],
+                "state": each.state,
+                "detail": each.detail[:_MOST_TEXT],
+                "n_behind": each.n_behind,
+                "secs_behind": each.secs_behind,
+                "n_set_aside": each.n_set_aside,
+                "is_stuck": each.is_stuck,
+            }
+            for each in statuses[:_MOST_FOLLOWERS]
+        ]
     kinds: dict[str, dict[str, float]] = {}
     for name, value in current.items():
         kind, _, what = name.removeprefix(LAG).rpartition("/")
         if name.startswith(LAG):
             kinds.setdefault(kind, {})[what] = value
-    return tuple(
-        FollowerRow(
-            name=kind[:_MOST_TEXT],
-            state="",
-            detail="",
-            n_behind=int(figures.get(DOCUMENTS, 0)),
-            secs_behind=figures.get(SECS, 0.0),
-            n_set_aside=int(figures.get("set_aside", 0)),
-            is_stuck=bool(figures.get(STUCK)),
-        )
+    return [
+        {
+            "name": kind[:_MOST_TEXT],
+            "state": "",
+            "detail": "",
+            "n_behind": int(figures.get(DOCUMENTS, 0)),
+            "secs_behind": figures.get(SECS, 0.0),
+            "n_set_aside": int(figures.get("set_aside", 0)),
+            "is_stuck": bool(figures.get(STUCK)),
+        }
         for kind, figures in sorted(kinds.items())[:_MOST_FOLLOWERS]
-    )
-
-
-def _row_of(status: FollowerStatus) -> FollowerRow:
-    return FollowerRow(
-        name=status.name[:_MOST_TEXT],
-        state=status.state,
-        detail=status.detail[:_MOST_TEXT],
-        n_behind=status.n_behind,
-        secs_behind=status.secs_behind,
-        n_set_aside=len(status.set_aside) + status.n_unnamed,
-        is_stuck=status.state in {"waiting", "unusable", "failed"},
-    )
+    ]
 
 
 def fault_counts(figures: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -56,6 +56,16 @@ class FollowerStatus:
     counts: Mapping[str, int] = field(default_factory=dict)
     once: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def n_set_aside(self) -> int:
+        """Number of documents that the store refused."""
+        return len(self.set_aside) + self.n_unnamed
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the store waits, is unusable or has failed."""
+        return self.state in {"waiting", "unusable", "failed"}
+
     def summary(self) -> str:
         """Return the line for the progress of the crawl."""
         parts = [self.name]
@@ -65,10 +75,10 @@ class FollowerStatus:
         else:
             parts.append("up to date")
         if self.set_aside:
-            parts.append(f"{len(self.set_aside) + self.n_unnamed:,} set aside")
+            parts.append(f"{self.n_set_aside:,} set aside")
         if self.damages:
             parts.append(f"{counted(len(self.damages), 'damage')} of the log")
-        if self.state in {"waiting", "unusable", "failed"}:
+        if self.is_stuck:
             parts.append(f"{self.state}: {self.detail}")
         elif self.detail:
             parts.append(self.detail)
