@@ -57,9 +57,13 @@ class LiteralScreen:
     """Writer of XML literals as text, by exclusive canonicalization with comments.
 
     Source: RDF/XML section 7.2.17.
+
+    Attributes:
+        is_mixed: not all literals are plain.
     """
 
     def __init__(self) -> None:
+        self.is_mixed = False
         self._rest = b""
         self._content: XmlContent | None = None  # of the open literal
         self._is_closed = False
@@ -138,8 +142,10 @@ class LiteralScreen:
 
         Otherwise literals are read one by one.
         """
-        end = text.rfind(b"<", 0, max(text.rfind(LITERAL), 0))
         self._look_at_root(text)
+        if self.is_mixed:
+            return None
+        end = text.rfind(b"<", 0, max(text.rfind(LITERAL), 0))
         namespaces = self._namespaces
         part = text[: max(end, 0)]
         if not part or namespaces is None or (b"!" in part and b"<!" in part):
@@ -238,7 +244,10 @@ class LiteralScreen:
 
 
 def with_plain_literals(text: bytes, root: bytes) -> bytes | None:
-    """Return text behind the root with literals as text; None if not all are plain."""
+    """Return text behind the root with literals as text; empty if not all are plain.
+
+    None if that is not known, since there is something else.
+    """
     tag = ROOT.search(root)
     namespaces = _namespaces_of(tag[0]) if tag else None
     n_literals = text.count(LITERAL)
@@ -249,7 +258,7 @@ def with_plain_literals(text: bytes, root: bytes) -> bytes | None:
         or (b"!" in text and b"<!" in text)
     ):
         return None
-    return _typed(text, namespaces, n_literals, 0)
+    return _typed(text, namespaces, n_literals, 0) or b""
 
 
 def _typed(

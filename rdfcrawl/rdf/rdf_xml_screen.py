@@ -214,11 +214,13 @@ class RdfXmlScreen(XmlScreen):
         """
         text = block[begin:]
         typed = with_plain_literals(text, block[:begin]) if is_alone else None
-        if typed is not None:
+        if typed:
             return block[:begin] + typed
-        if self._has_usual_parse_types(text):
-            return block
-        return self._with_parse_types(block)
+        if not self._has_usual_parse_types(text):
+            block = self._with_parse_types(block)
+        if typed is not None and self._literals is not None:
+            self._literals.is_mixed = True
+        return block
 
     def _with_parse_types(self, block: bytes) -> bytes:
         """Return the text with other values of `rdf:parseType` read as Literal.
