@@ -71,7 +71,8 @@ class FollowerStatus:
         parts = [self.name]
         if self.n_behind:
             secs = f", {self.secs_behind:,.0f} s" if self.secs_behind else ""
-            parts.append(f"{counted(self.n_behind, 'document')}{secs} behind")
+            documents = counted(self.n_behind, "document")
+            parts.append(f"about {documents}{secs} behind")
         else:
             parts.append("up to date")
         if self.set_aside:

@@ -176,7 +176,9 @@ def test_store_that_cannot_even_be_closed_is_told_why(tmp_path: Path) -> None:
     with pytest.raises(StoreFault, match="is away"):
         run.open()
     run.close("failed", "is away")
-    assert summaries(tmp_path) == ["store away:, 1 document behind, failed: is away"]
+    assert summaries(tmp_path) == [
+        "store away:, about 1 document behind, failed: is away"
+    ]
 
 
 def test_follower_that_cannot_be_started_has_not_caught_up(tmp_path: Path) -> None:
