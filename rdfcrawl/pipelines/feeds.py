@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from scrapy.commands import BaseRunSpiderCommand
@@ -90,9 +90,11 @@ def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> 
 def _check_files(settings: BaseSettings) -> None:
     """Exit with one line if the file of a feed cannot be written.
 
-    Scrapy would open it at the first item, and go on without the feed.
+    Scrapy would open it at the first item, and go on without the feed. A last line that
+    was cut, as by a full disk, is ended: new rows do not become part of it.
     """
-    for uri in map(str, settings.getdict("FEEDS")):
+    for given, options in settings.getdict("FEEDS").items():
+        uri = str(given)
         address = urlsplit(uri)
         if address.scheme not in ("", "file") or _PLACEHOLDER in uri:
             continue
@@ -102,11 +104,25 @@ def _check_files(settings: BaseSettings) -> None:
             continue  # a pipe waits for its reader
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("ab").close()
+            with path.open("ab+") as file:
+                if not options.get("overwrite") and _is_by_lines(options):
+                    file.seek(max(file.tell() - 1, 0))
+                    file.write(b"\n" if file.read(1) not in (b"", b"\n") else b"")
         except OSError as error:
             fail(f"feed {uri}: {error.strerror}; name a file that can be written")
         if is_new:
             path.unlink()
+
+
+def _is_by_lines(options: dict[str, Any]) -> bool:
+    is_plain = not options.get("postprocessing")
+    return is_plain and options.get("format") in {
+        "jl",
+        "jsonl",
+        "jsonlines",
+        "nq",
+        "nt",
+    }
 
 
 def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:

@@ -217,3 +217,17 @@ def test_a_feed_that_cannot_be_written_changes_the_exit_code(
     result = commands.start(*given, feed).wait()
     assert result.code == code, result.stderr[-3000:]
     assert said in result.stderr
+
+
+def test_rows_go_behind_a_line_that_was_cut(
+    commands: Commands, site: RawServer, tmp_path: Path
+) -> None:
+    """If the last row of a feed is cut, then those of the next command follow it."""
+    feed = tmp_path / "rows.jl"
+    feed.write_text('{"url": "http://a.exam', encoding="utf-8")
+    given = ("crawl", "linkeddata", f"-aseeds={site.url('/b')}", "-afollow=none")
+    result = commands.start(*given, f"-o{feed}").wait()
+    assert result.code == 0, result.stderr[-3000:]
+    cut, row = feed.read_text(encoding="utf-8").splitlines()
+    assert cut == '{"url": "http://a.exam'
+    assert json.loads(row)["url"] == site.url("/b")
