@@ -158,8 +158,8 @@ def _doubt(new: NewCopy, last: LastCopy) -> tuple[str, bool]:
         return kind, new.is_page and last.is_page and not new.is_cut
     if new.is_cut and not (last.is_cut and new.n_quads >= n_last):
         is_near = new.n_quads >= n_last * (1 - _MAX_LOST)
-        n_now = counted(new.n_quads, "statement")
-        return f"cut after {n_now}, {n_last:,} before", is_near
+        known = f", {n_last:,} before" if n_last else ""
+        return f"cut after {counted(new.n_quads, 'statement')}{known}", is_near
     why = ""
     if new.is_page and new.detour:
         why = f"to {new.detour}"
