@@ -227,9 +227,8 @@ OF_DOCUMENTS = (
     Mutant(
         17,
         "rdfcrawl/uri/guard/gate.py",
-        "            if port not in ports and len(ports) >= self.guard.max_ports:\n"
-        "                return True\n",
-        "",
+        " and len(ports) >= self.guard.max_ports\n",
+        " and False\n",
         "tests/uri/guard/test_guard.py::test_many_ports_of_an_address_are_a_scan",
     ),
     Mutant(
