@@ -41,8 +41,10 @@ _RUN = re.compile(
 _LABEL_BYTES: Final = 8192  # longer names of graphs are not read
 _LABEL = re.compile(rb"(?<![\w\x80-\xff:%.\\-])[\w\x80-\xff.-]*+:")
 _SPACE = re.compile(rb"\s*+")
+# A string without an end takes the rest: else, each of its quotation marks is tried.
 _BASE = re.compile(
-    STRINGS + rb"|#[^\r\n]*+|<[^<>\s]++>|(?<=[Bb][Aa][Ss][Ee])(\s++<)([^<>\s]++)",
+    STRINGS + rb"|[\"'].*+|#[^\r\n]*+|<[^<>\s]++>"
+    rb"|(?<=[Bb][Aa][Ss][Ee])(\s++<)([^<>\s]++)",
     re.DOTALL,
 )
 _LINE_END = re.compile(rb"\r\n|\n|\r")
