@@ -139,7 +139,7 @@ _KINDS: Final = (
     SourceKind("fragments", _dataset(DatasetWay.FRAGMENTS), 5, is_variant=True),
     SourceKind("parts", _dataset(*_IN_PARTS, n_uris=9, names=_SECOND), 5),
     SourceKind("dataset endpoint", _dataset(DatasetWay.SPARQL), 8, is_variant=True),
-    SourceKind("ways", SemanticOptions(n_uris=4), 6),
+    SourceKind("ways", SemanticOptions(n_uris=4), 5),
     SourceKind("portal", _portal(), 7, **_PORTAL),
     SourceKind("portal list", _portal(search="refused"), 8, is_variant=True, **_PORTAL),
     SourceKind("portal pages", _portal(**_NO_API), 8, is_variant=True, **_PORTAL),
