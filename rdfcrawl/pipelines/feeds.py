@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.durable_feeds import DurableFeeds
 
 
-class Feeds:
+class FeedsExtension:
     """Extension that has Scrapy's feeds, or nothing without the setting `FEEDS`."""
 
     @classmethod

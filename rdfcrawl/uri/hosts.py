@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import blake2b
-from sys import intern
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
@@ -104,7 +103,7 @@ def origin_of(url: str) -> str:
     'https://example.org:8443'
     """
     end = url.find("/", url.find("://") + 3)
-    return intern(url if end < 0 else url[:end])  # many tables have it as their key
+    return url if end < 0 else url[:end]
 
 
 def origin_of_link(link: bytes) -> bytes:

@@ -86,7 +86,7 @@ EXTENSIONS = {
     "rdfcrawl.launch.scrapy_classes.CrawlStats": 0,
     "rdfcrawl.launch.progress.ProgressReport": 100,
     "scrapy.extensions.feedexport.FeedExporter": None,
-    "rdfcrawl.pipelines.feeds.Feeds": 200,
+    "rdfcrawl.pipelines.feeds.FeedsExtension": 200,
 }
 """it counts over all workers"""
 

@@ -200,7 +200,7 @@ class WaitingPings:
         self._redis = redis
         self._scripts = scripts
         self._crawl = f"rc:{{{crawl_id}}}"
-        self.name = f"{self._crawl}:pings"
+        self._name = f"{self._crawl}:pings"
 
     async def keep(self, url: str, limits: PingLimits) -> KeptPing:
         """Keep a requestable URL until a worker queues it; count the ping."""
@@ -213,7 +213,7 @@ class WaitingPings:
 
     async def peek(self, most: int) -> dict[str, int]:
         """Return about `most` URLs, which stay stored, with the time of their ping."""
-        _, rows = await self._redis.hscan(self.name, 0, count=most)
+        _, rows = await self._redis.hscan(self._name, 0, count=most)
         found = cast("dict[bytes, bytes]", rows)
         return {url.decode(): int(mark) for url, mark in found.items()}
 
