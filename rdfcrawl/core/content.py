@@ -288,3 +288,16 @@ def check_statements(lines: bytes) -> None:
     # A tab is rare and found at the speed of memory, a comment is not.
     if lines[-1:] != b"\n" or (b"\t" in lines and _MARK_BEGIN.search(lines)):
         raise ValueError("want complete lines of N-Quads without marks")
+
+
+class QuadCopy(Protocol):
+    """A copy of the statements of a document, complete if they were read to the end."""
+
+    n_bytes: int
+    is_whole: bool
+
+    def open(self) -> BinaryIO:
+        """Return the copy, from its beginning."""
+
+    def close(self) -> None:
+        """Delete the copy."""

@@ -221,8 +221,6 @@ MAY_PASS: Final = frozenset(
         *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY, Reason.COPY_KEPT),
     }
 )
-OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
-_LASTING: Final = OF_NAMES | {Reason.TLS}
 # Requests that the guard refuses. Name services return wrong addresses at times: a name
 # with only refused addresses is looked up again later, like one without an address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
@@ -256,21 +254,6 @@ class Fault:
     def is_loss(self) -> bool:
         """Whether a part of the document was not read: see `LOSSES`."""
         return self.reason in LOSSES
-
-
-def lasting_reasons(
-    *, has_answered: bool, is_connection_refused: bool
-) -> frozenset[Reason]:
-    """Return the reasons that hardly pass soon, so the host is not waited for.
-
-    Args:
-        has_answered: the host has responded before. Then its name has an address when
-            name services work again, and a server listens on it.
-        is_connection_refused: the host is up, but no server listens.
-    """
-    if has_answered:
-        return _LASTING - OF_NAMES
-    return _LASTING | {Reason.UNREACHABLE} if is_connection_refused else _LASTING
 
 
 def one_line(text: object) -> str:

@@ -7,11 +7,9 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
-    BinaryIO,
     ClassVar,
     Final,
     NamedTuple,
-    Protocol,
     TypeAlias,
 )
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from rdfcrawl.core.content import QuadChunk
+    from rdfcrawl.core.content import QuadChunk, QuadCopy
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format, Link
     from rdfcrawl.core.tasks import Task
@@ -301,19 +299,6 @@ GONE: Final = frozenset({404, 410})
 """HTTP statuses of a resource that does not exist any more."""
 
 
-class QuadCopy(Protocol):
-    """A copy of the statements of a document, complete if they were read to the end."""
-
-    n_bytes: int
-    is_whole: bool
-
-    def open(self) -> BinaryIO:
-        """Return the copy, from its beginning."""
-
-    def close(self) -> None:
-        """Delete the copy."""
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Document:
     """The document of one URI with its results: the item of all pipelines.
@@ -501,22 +486,6 @@ def refused(record: Record, faults: list[Fault]) -> Document:
         response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
         faults=faults,
     )
-
-
-class SitemapScore(StrEnum):
-    """Definitions of the score of a URL that a sitemap lists."""
-
-    PRIORITY = "priority"
-    PAGERANK = "pagerank"
-    PRIORITYRANK = "priorityrank"
-
-
-class DiscoveryScore(StrEnum):
-    """Definitions of the score of a URL that pages link to."""
-
-    PAGERANK = "pagerank"
-    INLINKS = "inlinks"
-    FIRST_SEEN = "first-seen"
 
 
 class RankScore(StrEnum):

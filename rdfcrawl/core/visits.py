@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Fault, Reason, lasting_reasons
+from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import (
@@ -23,6 +23,7 @@ from rdfcrawl.core.tasks import (
     Task,
 )
 
+_LASTING: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED, Reason.TLS})
 _SCHEDULED: Final = (
     *(SourceTask, ListedPage, DumpPart, CollectionPage),
     *(RevisitedPage, PortalFile, RefreshedPage),
@@ -225,11 +226,12 @@ class Visit:
 
     @property
     def lasting_reasons(self) -> frozenset[Reason]:
-        """The reasons for which its host is not waited for."""
-        return lasting_reasons(
-            has_answered=self.has_answered,
-            is_connection_refused=self.is_connection_refused,
-        )
+        """The reasons that hardly pass soon, so its host is not waited for."""
+        if self.has_answered:  # its name has an address, and a server listens on it
+            return frozenset({Reason.TLS})
+        if self.is_connection_refused:  # the host is up, but no server listens
+            return _LASTING | {Reason.UNREACHABLE}
+        return _LASTING
 
     def give_back(self, indexes: Collection[int] | None = None) -> None:
         """Return pending records to the queue, by default all."""

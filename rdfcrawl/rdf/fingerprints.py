@@ -99,23 +99,11 @@ def content_hash_of(file: BufferedReader | BytesIO) -> str:
     return file_digest(file, "sha256").hexdigest()[:_HASH_DIGITS]
 
 
-def fingerprint_statements(
-    chunk: bytes, graph: str, *, has_graphs: bool = True
-) -> Fingerprint:
-    """Return the fingerprint of a set of statements, in any order.
-
-    Args:
-        chunk: canonical N-Quads, complete lines.
-        has_graphs: if not, the lines are N-Triples, all in the graph of the document.
-        graph: IRI of their document. In statements the empty IRI replaces it; it is
-            omitted as graph name; blank nodes become `_:`.
-    """
-    bare = bare_statements(chunk, graph) if has_graphs else without_labels(chunk)
-    return fingerprint_normal(normal_statements(bare, graph))
-
-
 def bare_statements(chunk: bytes, graph: str) -> bytes:
-    """Return canonical N-Quads without the graph of their document and labels."""
+    """Return canonical N-Quads without the graph of their document and labels.
+
+    The graph is omitted as graph name; blank nodes become `_:`.
+    """
     return without_labels(b" .\n".join(chunk.split(b" <%b> .\n" % graph.encode())))
 
 
@@ -124,8 +112,8 @@ def statements_hash(chunk: bytes, graph: str) -> str:
 
     Args:
         chunk: canonical N-Quads, complete lines.
-        graph: IRI of their document, as in `fingerprint_statements`. The document may
-            have had another URL before.
+        graph: IRI of their document, as in `normal_statements`. The document may have
+            had another URL before.
     """
     own = b" .\n".join(chunk.split(b" <%b> .\n" % graph.encode()))
     bare = without_labels(own) if b"_:" in own else own
@@ -149,7 +137,7 @@ class NormalStatements(NamedTuple):
 
 
 def normal_statements(bare: bytes, graph: str) -> NormalStatements:
-    """Return distinct statements, normalized as in `fingerprint_statements`.
+    """Return distinct statements; the empty IRI replaces that of their document.
 
     Args:
         bare: canonical statements as `bare_statements` returns them.
@@ -184,11 +172,6 @@ def fingerprint_normal(statements: NormalStatements) -> Fingerprint:
         below = (_MAX_SORTED << 32) // len(hashes)
         few = [each for each in hashes if each < below]
     return Fingerprint(content_hash(text), _sketch(hashes, few), len(lines))
-
-
-def fingerprint_text(text: str) -> Fingerprint:
-    """Return the fingerprint of a text; case and white space are ignored."""
-    return fingerprint_words(words_of(text))
 
 
 def words_of(text: str) -> list[bytes]:
@@ -330,7 +313,8 @@ class Sketch:
         the standard error is at most 0.039 at 0.9, and 0.064 at 0.5. It may be below 0
         if nothing is common.
 
-        >>> one, other = (fingerprint_text(x).sketch for x in ("a b c", "A B C"))
+        >>> texts = words_of("a b c"), words_of("A  B C")
+        >>> one, other = (fingerprint_words(x).sketch for x in texts)
         >>> read_sketch(one).resemblance(read_sketch(other))
         1.0
         """

@@ -12,10 +12,14 @@ from rdfcrawl.analysis.ranking.table import levels_of, open_ranks
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import DiscoveryScore, SitemapScore, Urgency
+from rdfcrawl.core.records import Urgency
 from rdfcrawl.frontier.queue.bands import ScoreBands
 from rdfcrawl.frontier.queue.candidate import Candidate
-from rdfcrawl.frontier.queue.options import ScoreChoice
+from rdfcrawl.frontier.queue.options import (
+    DiscoveryScore,
+    ScoreChoice,
+    SitemapScore,
+)
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.support.url_events import LinksFound, UrlFetched, write_events
 

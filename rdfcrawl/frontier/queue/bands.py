@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import (
-    DiscoveryScore,
-    Document,
-    RankScore,
-    Record,
-    SitemapScore,
-    Urgency,
-)
+from rdfcrawl.core.records import Document, RankScore, Record, Urgency
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
-from rdfcrawl.frontier.queue.options import EpochOptions, ScoreChoice
+from rdfcrawl.frontier.queue.options import (
+    DiscoveryScore,
+    EpochOptions,
+    ScoreChoice,
+    SitemapScore,
+)
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 
 if TYPE_CHECKING:

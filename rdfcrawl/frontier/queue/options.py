@@ -37,7 +37,7 @@ from rdfcrawl.core.options.table import (
 from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
-from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, DiscoveryScore, SitemapScore
+from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.frontier.queue.host_rules import (
     WantOptions,
     WorkingHours,
@@ -258,9 +258,7 @@ class WorkerOptions(OptionsTable):
 
 
 def _port(name: str, value: Any) -> int:
-    if not str(value or _REDIS_PORT).isdecimal():
-        raise ConfigError(f"{name}={value!r}: must be an integer")
-    return int(value or _REDIS_PORT)
+    return int(as_number(name, value or _REDIS_PORT, 1, 65_535, is_whole=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +280,22 @@ class FrontierRedis(OptionsTable):
     def __str__(self) -> str:
         """Return the URL; empty for the embedded server."""
         return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
+
+
+class SitemapScore(StrEnum):
+    """Definitions of the score of a URL that a sitemap lists."""
+
+    PRIORITY = "priority"
+    PAGERANK = "pagerank"
+    PRIORITYRANK = "priorityrank"
+
+
+class DiscoveryScore(StrEnum):
+    """Definitions of the score of a URL that pages link to."""
+
+    PAGERANK = "pagerank"
+    INLINKS = "inlinks"
+    FIRST_SEEN = "first-seen"
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,6 @@ class SearchedLogs:
             index names for each role; None: all.
 
     Attributes:
-        has_index: there is an index of these logs.
         n_unread_bytes: compressed bytes of all logs that are not in the index.
         is_cut: `n_unread_bytes` exceeded the limit.
         caught_up_ms: Unix time when the index was complete; 0: never.
@@ -108,7 +107,6 @@ class SearchedLogs:
         self._most_member_bytes = most_member_bytes
         self._locks = ExitStack()
         self._segments: dict[str, dict[str, _Segment]] = {}
-        self.has_index = index is not None
         self.n_unread_bytes = 0
         self.is_cut = False
         self.caught_up_ms = index.caught_up_ms if index is not None else 0

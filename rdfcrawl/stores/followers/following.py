@@ -131,7 +131,6 @@ class FollowingCounts:
 
     Attributes:
         n_documents: versions read from the log.
-        n_faults: failures of the store, each followed by another attempt.
         version_ms: the latest version read.
         n_bytes: compressed length of the documents read.
         set_aside: documents that the store refused, by graph, also in earlier
@@ -140,7 +139,6 @@ class FollowingCounts:
     """
 
     n_documents: int = 0
-    n_faults: int = 0
     version_ms: int = 0
     n_bytes: int = 0
     set_aside: dict[str, SetAside] = field(default_factory=dict)
@@ -312,7 +310,6 @@ class LogFollowing:
                     attempts = None
                     yield batch
             except OSError as error:
-                self.counts.n_faults += 1
                 attempts = attempts or self._attempts(time.monotonic())
                 attempts.wait(log_fault(self._log.root, error), error)
             else:
@@ -463,9 +460,8 @@ class LogFollowing:
             try:
                 return call()
             except DocumentRefused:
-                self.counts.n_faults += 1
+                continue
             except Exception as error:
-                self.counts.n_faults += 1
                 attempts = attempts or self._attempts(began)
                 attempts.wait(as_fault(error), error)
 

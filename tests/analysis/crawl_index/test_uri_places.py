@@ -134,7 +134,7 @@ def test_compacted_segments_are_looked_through(tmp_path: Path) -> None:
 def versions(root: Path) -> list[tuple[int, bool]]:
     """Return time of each version of the hub, and whether its statements are there."""
     with SearchedLogs.indexed(root, FORM) as logs:
-        assert logs.has_index
+        assert logs.caught_up_ms
         found, _ = UriSearch(logs, HUB, FORM).versions()
         places = [each.place for each in found if each.place]
         assert len(list(read_places(root / "quads", places))) == len(places)

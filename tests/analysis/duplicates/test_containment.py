@@ -12,7 +12,8 @@ from rdfcrawl.analysis.duplicates.clusters import (
     containment,
     find_containers,
 )
-from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
+from rdfcrawl.rdf.fingerprints import read_sketch
+from tests.support.fingerprints import fingerprint_text
 
 
 def print_of(url: str, words: list[str]) -> ContentPrint:

@@ -13,7 +13,8 @@ from rdfcrawl.analysis.duplicates.copies import (
     CopyVerdict,
 )
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_text
+from rdfcrawl.rdf.fingerprints import Fingerprint
+from tests.support.fingerprints import fingerprint_text
 
 LIMITS = CopyLimits(of_host=20, of_domain=0, of_address=0, near=100)
 SAME = fingerprint_text("one text of more than eight words for all pages of a site")

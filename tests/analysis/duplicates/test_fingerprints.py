@@ -22,12 +22,11 @@ from rdfcrawl.rdf.fingerprints import (
     Fingerprint,
     content_hash,
     content_hash_of,
-    fingerprint_statements,
-    fingerprint_text,
     read_sketch,
     words_of,
 )
 from tests.support.examples import examples
+from tests.support.fingerprints import fingerprint_statements, fingerprint_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ from rdfcrawl.analysis.duplicates.clusters import (
     choose_canonical,
     find_clusters,
 )
-from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
+from rdfcrawl.rdf.fingerprints import read_sketch
+from tests.support.fingerprints import fingerprint_text
 
 LISTED = "https://a.example/news?page=1&sort=up"
 

@@ -8,7 +8,8 @@ import pytest
 
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
-from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
+from rdfcrawl.rdf.fingerprints import read_sketch
+from tests.support.fingerprints import fingerprint_text
 from tests.support.measuring import iter_coverage
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -18,11 +18,7 @@ from rdfcrawl.analysis.measures.domain_clusters import (
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.parameters import VanishedAs
-from rdfcrawl.rdf.fingerprints import (
-    fingerprint_statements,
-    fingerprint_text,
-    read_sketch,
-)
+from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.html.visible_text import (
     count_linked_words,
     is_error_page,
@@ -30,6 +26,7 @@ from rdfcrawl.rdf.html.visible_text import (
     visible_text,
 )
 from tests.support.evolving_sites import ask, site, truth_of
+from tests.support.fingerprints import fingerprint_statements, fingerprint_text
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.evolution.truth import UrlTruth, WebTruth

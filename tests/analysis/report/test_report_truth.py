@@ -23,14 +23,10 @@ from rdfcrawl.core.namespaces import HTTP as HTTP_TERMS
 from rdfcrawl.core.namespaces import PROV, SQUIRREL
 from rdfcrawl.dataweb.evolution.parameters import VanishedAs
 from rdfcrawl.dataweb.messages import NodeRequest
-from rdfcrawl.rdf.fingerprints import (
-    Fingerprint,
-    fingerprint_statements,
-    fingerprint_text,
-    read_sketch,
-)
+from rdfcrawl.rdf.fingerprints import Fingerprint, read_sketch
 from rdfcrawl.rdf.html.visible_text import visible_text
 from rdfcrawl.uri import NormalForm
+from tests.support.fingerprints import fingerprint_statements, fingerprint_text
 from tests.support.web_epochs import changing_web
 
 if TYPE_CHECKING:

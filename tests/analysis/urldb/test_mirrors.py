@@ -13,11 +13,8 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.mirrors import MAX_DOMAINS, MirrorSearch
 from rdfcrawl.core.sorting import SpillFolder
-from rdfcrawl.rdf.fingerprints import (
-    content_hash,
-    fingerprint_statements,
-    read_sketch,
-)
+from rdfcrawl.rdf.fingerprints import content_hash, read_sketch
+from tests.support.fingerprints import fingerprint_statements
 from tests.support.url_events import (
     NORMAL,
     T0,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
+from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.stores.log.links import LinkLog
+from tests.support.fingerprints import fingerprint_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

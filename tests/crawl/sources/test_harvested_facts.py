@@ -11,9 +11,10 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_statements
+from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.uri import NormalForm
+from tests.support.fingerprints import fingerprint_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,14 @@ from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
-from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_statements
+from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.rdf.html.extractors import Extractor
 from rdfcrawl.rdf.html.microformats import gathering
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions, Outlinks
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.output import CHUNK_BYTES, QuadLines, joined_chunks
 from rdfcrawl.rdf.parse import parse
+from tests.support.fingerprints import fingerprint_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -63,7 +63,6 @@ def test_log_that_cannot_be_read_is_waited_for(
     assert told[0] == ("following", "")
     assert told[1:3] == [("unusable", unreadable)] * 2
     assert told[-1] == ("following", "")
-    assert following.counts.n_faults == 2
     # By hand, the first failure is reported.
     bad.mkdir()
     following = LogFollowing(CrawlLog(tmp_path), follower, ends_if_unusable=True)
@@ -143,20 +142,19 @@ def spoil(path: Path) -> None:
     path.write_bytes(b"no database" * 1000)
 
 
-@pytest.mark.parametrize(("harm", "n_faults"), [(damage, 1), (spoil, 0)])
+@pytest.mark.parametrize("harm", [damage, spoil])
 def test_damaged_findings_are_made_anew(
-    tmp_path: Path, harm: Callable[[Path], None], n_faults: int
+    tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     """If the table of findings is damaged, it is put aside, and all is judged again."""
     shapes, report = tmp_path / "shapes.ttl", tmp_path / "report"
     shapes.write_text("")
     write_gone(tmp_path, 1)
-    assert follow(tmp_path, ShapesFollower(shapes, report)).counts.n_faults == 0
+    follow(tmp_path, ShapesFollower(shapes, report))
     path = report / "findings.sqlite"
     harm(path)
     write_gone(tmp_path, 2)
-    found = follow(tmp_path, ShapesFollower(shapes, report))
-    assert found.counts.n_faults == n_faults
+    follow(tmp_path, ShapesFollower(shapes, report))
     with closing(sqlite3.connect(path)) as db:
         rows = db.execute("SELECT COUNT(*), MIN(version) FROM documents").fetchone()
     assert rows == (N_DOCUMENTS, 2)

@@ -184,7 +184,13 @@ def test_store_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 class RefusingFollower(OxigraphFollower):
-    """Follower of a store that does not take one document."""
+    """Follower of a store that does not take one document.
+
+    Attributes:
+        n_refused: number of attempts with this document.
+    """
+
+    n_refused = 0
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
         """Refuse one document."""
@@ -192,6 +198,7 @@ class RefusingFollower(OxigraphFollower):
 
         for each in documents:
             if each.graph == B:
+                self.n_refused += 1
                 raise DocumentRefused(B, "no")
         super().apply(documents)
 
@@ -205,7 +212,7 @@ def test_document_is_set_aside_after_its_third_failure(tmp_path: Path) -> None:
     following.catch_up()
     assert said_in(follower.store) == {(A, "x"), (C, "x")}
     assert following.counts.set_aside == {B: SetAside(1, "no")}
-    assert following.counts.n_faults == 3
+    assert follower.n_refused == 3
     follower.close()
 
 

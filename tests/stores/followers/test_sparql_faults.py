@@ -81,7 +81,6 @@ def test_refused_document_is_set_aside_and_the_others_are_there(
     with ScriptedStore(product) as store:
         following = follow(tmp_path, store)
         assert following.counts.set_aside.keys() == {B, "http://e/{x}"}
-        assert following.counts.n_faults == 3  # for both together
         assert {quad.graph_name.value for quad in store.quads()} == {  # type: ignore[union-attr]
             A,
             *(f"http://e/{n}" for n in range(9)),
@@ -99,7 +98,8 @@ def test_each_request_may_fail_once(tmp_path: Path) -> None:
         answers = chain([None] * number, [Answer(status=503)], repeat(None))
         with ScriptedStore(STARDOG) as store:
             store.misdeed = lambda _: next(answers)
-            assert follow(tmp_path, store, 60).counts.n_faults == 1
+            follow(tmp_path, store, 60)
+            assert len(store.requests) > number
             assert store.quads() == expected
 
     with ThreadPoolExecutor(n_requests) as pool:  # they wait half a second each
@@ -331,8 +331,8 @@ def test_update_whose_answer_is_lost_is_not_sent_twice(
 
     with ScriptedStore(product) as store:
         store.after = break_off
-        following = follow(tmp_path, store, 60, batch_bytes=1024)
-        assert following.counts.n_faults == len(broken) == 1
+        follow(tmp_path, store, 60, batch_bytes=1024)
+        assert len(broken) == 1
         assert len(store.quads()) == (100 if product is BLAZEGRAPH else 2)
 
 
@@ -363,6 +363,5 @@ def test_lease_is_looked_at_before_each_request(
             with pytest.raises(StoreFault, match="the lease of this process was lost"):
                 follow(tmp_path, store, method="graph-store")
         else:
-            following = follow(tmp_path, store, method="graph-store")
-            assert following.counts.n_faults == 0
+            follow(tmp_path, store, method="graph-store")
     assert len(puts) == (1 if is_lost else 2)
