@@ -30,7 +30,7 @@ from rdfcrawl.core.errors import (
     one_line,
 )
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
+from rdfcrawl.core.records import MAX_RETRIES, Document, Record, refused
 from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
 from rdfcrawl.frontier.engine import EngineView, VisitPlaces, VisitRequest, note_error
 from rdfcrawl.frontier.queue.worker_reports import (
@@ -70,7 +70,6 @@ _WATCH_SECS = 0.02
 _MOST_WATCH_SECS = 0.1
 _SLOW_LOOK_SECS = 0.25
 _GRACE_SECS = 2.0  # for requests in flight when the worker stops
-_OTHERS_SECS = 5.0  # for requests that only workers of another spider process
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
 # Keeps middlewares and extensions for responses of one URL from processing visits.
 _META: Final = {
@@ -111,7 +110,6 @@ class FrontierScheduler(BaseScheduler):
         self._has_paused = False
         self._has_left = False
         self._arrivals: PendingRequests | None = None
-        self._has_told_of_others = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -164,14 +162,12 @@ class FrontierScheduler(BaseScheduler):
                 break
         if request is not None or self.session is None:
             return request
-        visit = self._next_visit(self.session)
-        if visit is None:
-            return None
         session, services = self.session, self._services
+        if (visit := self._next_visit(session)) is None:
+            return None
         if session.blocked.has_any:
             session.blocked.strike_out(visit)
-        if len(session.profiles.arguments) > 1:
-            self._leave_to_others(session, visit)
+        session.leave_to_others(visit)
         visit.step_at = monotonic()
         request = VisitRequest(
             f"visit://{visit.key}/",
@@ -193,23 +189,6 @@ class FrontierScheduler(BaseScheduler):
             self._put_off(visit)
             session.worker.finish(visit)
         return visit
-
-    def _leave_to_others(self, session: CrawlSession, visit: Visit) -> None:
-        """Put back requests of other spiders, whose callbacks are not here."""
-        own = session.profiles.own
-        for index in list(visit.pending):
-            record = visit.records[index]
-            if record.kind is Kind.REQUEST and record.profile != own:
-                visit.pending.remove(index)
-                visit.returned[index] = record
-                visit.unrequested.add(index)
-                visit.behind.add(index)
-                visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
-                until = monotonic() + 2 * _OTHERS_SECS
-                session.worker.left_to_others[visit.partition] = until
-                if not self._has_told_of_others:
-                    logger.warning("requests of other spiders wait for their workers")
-                self._has_told_of_others = True
 
     def _put_off(self, visit: Visit) -> None:
         """Put off a visit without any effect on the health of its host."""
@@ -319,8 +298,7 @@ class FrontierScheduler(BaseScheduler):
     def _look(self, session: CrawlSession) -> bool:
         """Check the progress of visits; return whether any has ended."""
         ended: list[Request] = []
-        if session.worker.gone is not None and not self._is_stopping:
-            gone = session.worker.gone
+        if (gone := session.worker.gone) is not None and not self._is_stopping:
             is_refused = isinstance(gone, WorkerRefusedError)
             reason = REDIS_REFUSES if is_refused else "frontier_gone"
             self._stop(str(gone), reason=reason)
@@ -336,7 +314,7 @@ class FrontierScheduler(BaseScheduler):
             for request in ended:
                 self._finish(request)
         session.worker.has_started = self._has_started
-        session.worker.has_other_spiders = len(session.profiles.arguments) > 1
+        session.worker.has_other_spiders = session.has_other_spiders
         now = monotonic()
         if self._engine.is_closing and not self._stopped_at:
             self._stopped_at = now
@@ -489,10 +467,9 @@ class FrontierScheduler(BaseScheduler):
 
     def _store_failed(self, fault: StoreFault) -> None:
         """Wait until the disk accepts data; stop if there is no hope."""
-        if self._is_local(fault):
-            return
-        text = f"results cannot be kept, the crawl stops: {fault}"
-        self._stop(text, reason="store_fault")
+        if not self._is_local(fault):
+            text = f"results cannot be kept, the crawl stops: {fault}"
+            self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
         """Make all stores durable.

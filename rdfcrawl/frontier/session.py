@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Final, Self
 
 from redis.asyncio import Redis
@@ -14,8 +15,9 @@ from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import Record
+from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.visits import Visit
 from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.frontier.connection import (
     FrontierConnection,
@@ -50,6 +52,7 @@ logger = logging.getLogger(__name__)
 
 _HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
 _DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
+_OTHERS_SECS: Final = 5.0  # for requests that only workers of another spider process
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +272,26 @@ class CrawlSession:
     def redis(self) -> Redis:
         """The connection to Redis."""
         return self._connection.frontier.redis
+
+    @property
+    def has_other_spiders(self) -> bool:
+        """Whether spiders with other arguments take part in the crawl."""
+        return len(self.profiles.arguments) > 1
+
+    def leave_to_others(self, visit: Visit) -> None:
+        """Put back requests of other spiders, whose callbacks are not here."""
+        if not self.has_other_spiders:
+            return
+        for index in list(visit.pending):
+            record = visit.records[index]
+            if record.kind is Kind.REQUEST and record.profile != self.profiles.own:
+                if not self.worker.left_to_others:
+                    logger.warning("requests of other spiders wait for their workers")
+                visit.give_back([index])
+                visit.behind.add(index)
+                visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
+                until = monotonic() + 2 * _OTHERS_SECS
+                self.worker.left_to_others[visit.partition] = until
 
     def over_budget(self) -> dict[str, float]:
         """Return the statistics of URIs that this worker found beyond a budget."""

@@ -183,11 +183,7 @@ class PendingRequests:
     def _take_request(self, request: Request) -> bool:
         record = record_of(request, self._spider)
         is_judged = record.depth > 0 and not request.dont_filter
-        if is_judged and not self._session.ingests.own.wants(record.url, record.depth):
-            self._session.ingests.own.rejected.filtered += 1
-            why = self._session.ingests.own.refusal(record.url, record.depth)
-            if why is not None:
-                self._session.links.note_decision(why, [record.url], record.parent)
+        if is_judged and not self._session.ingests.own.follows(record.url, record):
             return False
         self._requests.append((record, urgency_of(request)))
         self._has_come.set()

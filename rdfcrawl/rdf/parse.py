@@ -208,9 +208,9 @@ class DocumentParser:
             yield from output.chunks((lines,), has_graphs=has_graphs)
             return
         elif form is formats.JSON_LD and text.gather(MAX_JSON_LD_BYTES):
-            yield from self._read_json_ld()
+            yield from self._json_ld_chunks(self._read_json_ld())
         elif form is formats.JSON_LD and self._has_json_lines():
-            yield from self._read_json_lines()
+            yield from self._json_ld_chunks(self._read_json_lines())
         elif form not in _TWICE or not text.source.can_reopen:
             yield from self._read_text(form)
         elif form is formats.RDF_XML:
@@ -253,19 +253,16 @@ class DocumentParser:
                 iter_checked(statements, self.log), has_graphs=form.has_graphs
             )
 
-    def _read_json_ld(self) -> Iterator[QuadLines]:
+    def _read_json_ld(self) -> Iterator[bytes]:
         from rdfcrawl.rdf.jsonld.reading import read_json_ld
 
-        n_breaks = self._n_breaks()
-        blocks = read_json_ld(
+        return read_json_ld(
             self._text.load(self.log),
             base=self.base,
             environment=self.environment,
             log=self.log,
             context_url=self.context_url,
         )
-        yield from self.output.chunks(blocks, has_graphs=True)
-        self.is_partial = self._n_breaks() > n_breaks
 
     def _has_json_lines(self) -> bool:
         from rdfcrawl.rdf.jsonld.reading import has_json_lines
@@ -274,17 +271,19 @@ class DocumentParser:
             return has_json_lines(file.read(_HEAD_FOR_LINES_BYTES), is_whole=False)
         return False
 
-    def _read_json_lines(self) -> Iterator[QuadLines]:
+    def _read_json_lines(self) -> Iterator[bytes]:
         from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
         from rdfcrawl.rdf.jsonld.reading import read_json_lines
 
-        n_breaks = self._n_breaks()
         options = JsonLdReaderOptions(base=self.base, context_url=self.context_url)
         with self._text.open_stream(self.log) as file:
-            blocks = read_json_lines(
+            yield from read_json_lines(
                 file, options=options, environment=self.environment, log=self.log
             )
-            yield from self.output.chunks(blocks, has_graphs=True)
+
+    def _json_ld_chunks(self, blocks: Iterator[bytes]) -> Iterator[QuadLines]:
+        n_breaks = self._n_breaks()
+        yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = self._n_breaks() > n_breaks
 
     def _n_breaks(self) -> int:

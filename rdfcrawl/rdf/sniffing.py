@@ -300,13 +300,9 @@ def _checked(
         return FormatDecision(claimed, decided_by)  # text, as in `_sniff`
     sniffed = _sniff(head)
     actual = sniffed.format
-    if actual is None:
-        return (
-            sniffed
-            if _refutes(sniffed.found, claimed, head)
-            else FormatDecision(claimed, decided_by)
-        )
-    if actual is HTML and _is_behind_message(claimed, head):
+    if actual is None and _refutes(sniffed.found, claimed, head):
+        return sniffed
+    if actual is None or (actual is HTML and _is_behind_message(claimed, head)):
         return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
         is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -78,23 +78,17 @@ class LinkIngest:
         budget: CrawlBudget | None = None,
         shared_with: LinkIngest | None = None,
     ) -> None:
-        # numbers of links that were not queued
-        self.rejected: RejectedLinks = (
-            shared_with.rejected if shared_with else RejectedLinks()
-        )
-        self.covered: ExcludedPrefixes  # prefixes of datasets fetched otherwise
-        self.covered = shared_with.covered if shared_with else ExcludedPrefixes()
+        self.rejected = RejectedLinks()  # numbers of links that were not queued
+        self.covered = ExcludedPrefixes()  # of datasets fetched otherwise
         # covered records by prefix; see `take_deferred`
-        self.deferred: dict[str, list[DeferredRecord]]
-        self.deferred = shared_with.deferred if shared_with else {}
-        # URL forms that are very frequent on a host
-        self.forms: UrlForms = (
-            shared_with.forms if shared_with else UrlForms(link_filter.traps)
-        )
+        self.deferred: dict[str, list[DeferredRecord]] = {}
+        self.forms = UrlForms(link_filter.traps)  # that are very frequent on a host
+        if shared_with is not None:
+            self.rejected, self.covered = shared_with.rejected, shared_with.covered
+            self.deferred, self.forms = shared_with.deferred, shared_with.forms
+        self._profile, self._budget = profile, budget
         self.decisions: DecisionLog | None = None  # log of refusals
-        self._profile = profile
-        self._budget = budget
-        self._scores: ScoreBands | None = None
+        self.scores: ScoreBands | None = None  # of pages
         self.wanted: WantedPages | None = None  # orders pages by the forms of URLs
         self._is_scheduled = False
         self._link_bands = LINK_BAND, LATER_BAND
@@ -107,10 +101,6 @@ class LinkIngest:
         self._far: set[bytes] = set()  # prefixes of links to hosts out of scope
         self.set_filter(link_filter)
 
-    def use_scores(self, scores: ScoreBands) -> None:
-        """Queue pages by score from now on."""
-        self._scores = scores
-
     def use_epochs(self) -> None:
         """Queue pages for the epochs of their domains from now on."""
         self._is_scheduled = True
@@ -119,10 +109,8 @@ class LinkIngest:
     def set_filter(self, link_filter: LinkFilter) -> None:
         """Use this filter for links from now on."""
         self.link_filter = link_filter
-        self._decides_by_host = link_filter.scope.extent in (
-            CrawlExtent.HOST,
-            CrawlExtent.DOMAIN,
-        )
+        of_hosts = CrawlExtent.HOST, CrawlExtent.DOMAIN
+        self._decides_by_host = link_filter.scope.extent in of_hosts
         self._far.clear()
         self.forget_recent()  # rejected links may be wanted now
 
@@ -169,21 +157,23 @@ class LinkIngest:
         # A source may name its documents freely; the requested server counts.
         policy = self.link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
-        bands = self._link_bands
-        if is_last:
-            self._link_bands = bands[1], bands[1]
-        judged = self._judge(fresh, depth, page, schemes)
-        self._link_bands = bands
+        bands = 2 * self._link_bands[1:] if is_last else self._link_bands
+        judged = self._judge(fresh, depth, page, schemes, bands)
         if self.wanted is not None:
             ranked = self.wanted.ranked(judged.candidates, LINK_BAND)
             return judged._replace(candidates=ranked)
-        if self._scores is None:
+        if self.scores is None:
             return judged
-        scored = self._scores.of_links(judged.candidates, self._link_bands[0])
+        scored = self.scores.of_links(judged.candidates, self._link_bands[0])
         return judged._replace(candidates=scored)
 
     def _judge(
-        self, links: Iterable[bytes], depth: int, page: str, schemes: frozenset[str]
+        self,
+        links: Iterable[bytes],
+        depth: int,
+        page: str,
+        schemes: frozenset[str],
+        bands: Sequence[bytes],
     ) -> JudgedLinks:
         """Return the candidates among links, and faults of the others.
 
@@ -196,7 +186,7 @@ class LinkIngest:
         is_simple, is_plain = self._is_simple, self._is_plain
         admits = None if self.link_filter.is_open else self.link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
-        link_band, later_band = self._link_bands
+        link_band, later_band = bands
         for link in links:
             if far and origin_of_link(link) in far:
                 self.rejected.filtered += 1
@@ -207,23 +197,19 @@ class LinkIngest:
                 try:
                     url, normal = to_requestable(url, schemes=schemes), ""
                 except BadUri as error:
-                    bad.append(error.fault)
-                    self._note_all(Decision.BAD_URI, [link], page)
-                    if self.link_filter.schemes.own:  # other schemes may lead there
-                        self._recent.forget(link)
+                    bad.append(self._note_bad(error, link, page))
                     continue
             if admits and not admits(url):
                 self._reject(link, url, page)
                 continue
             # Few resources have a name with an extension.
             is_file = max(url.rfind("."), url.rfind("%")) > url.rfind("/") or "?" in url
-            is_ignored = is_file and self._ignores(url, page)
-            if is_ignored or (covered and self._is_covered(link, url, depth, page)):
+            if is_file and self._ignores(url, page):
                 continue
-            place = places.get(
-                url[: url.find("/", _LONGEST_SCHEME_CHARS)]
-            ) or self._places.of(url)
-            key, partition, short, n_chars = place
+            if covered and self._is_covered(link, url, depth, page):
+                continue
+            origin = url[: url.find("/", _LONGEST_SCHEME_CHARS)]
+            key, partition, short, n_chars = places.get(origin) or self._places.of(url)
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
                 traps.append(url)
@@ -263,9 +249,14 @@ class LinkIngest:
         `host` is their common prefix, from `links.authority`.
         """
         is_far = host in self._far and parent.depth < self._max_depth
-        if is_far:
-            self.rejected.filtered += n_links
+        self.rejected.filtered += n_links * is_far
         return is_far
+
+    def _note_bad(self, error: BadUri, link: bytes, page: str) -> Fault:
+        self._note_all(Decision.BAD_URI, [link], page)
+        if self.link_filter.schemes.own:  # other schemes may lead there
+            self._recent.forget(link)
+        return error.fault
 
     def _normal_form(self, url: str) -> str:
         """Return the normal form of a link that may not be normal."""
@@ -313,8 +304,7 @@ class LinkIngest:
 
     def request(self, record: Record, urgency: Urgency) -> Candidate:
         """Return the candidate of a request of the spider."""
-        record = replace(record, profile=self._profile)
-        return self.candidate(record, _BANDS[urgency])
+        return self.candidate(replace(record, profile=self._profile), _BANDS[urgency])
 
     def follow_ups(
         self, follow_ups: Iterable[FollowUp], *, source_url: str = ""
@@ -339,7 +329,7 @@ class LinkIngest:
                 self._note(Decision.BAD_URI, record.url, record.parent)
                 continue
             if not follow_up.is_part_of_source:
-                if not self._is_wanted(url, record):
+                if not self.follows(url, record):
                     continue
                 # The kind of a record is better evidence than its name.
                 if record.kind is Kind.PAGE and self._ignores(url, record.parent):
@@ -363,20 +353,19 @@ class LinkIngest:
             return follow_up.urgency
         if self.wanted is not None:
             return self.wanted.urgency(follow_up.record, follow_up.urgency)
-        if self._scores is None:
+        if self.scores is None:
             return follow_up.urgency
         mark = fingerprint(self._normalize(url))
-        return self._scores.of_listed(mark, follow_up.urgency)
+        return self.scores.of_listed(mark, follow_up.urgency)
 
-    def _is_wanted(self, url: str, record: Record) -> bool:
+    def follows(self, url: str, record: Record) -> bool:
         """Return whether the requestable URL of a record is followed; count if not."""
-        if record.depth > self._max_depth:
-            self.rejected.too_deep += 1
-        elif not self.link_filter.admits(url):
-            self.rejected.filtered += 1
-        else:
+        why = self.refusal(url, record.depth)
+        if why is None:
             return True
-        self._note(self.refusal(url, record.depth), url, record.parent)
+        self.rejected.too_deep += why is Decision.TOO_DEEP
+        self.rejected.filtered += why is not Decision.TOO_DEEP
+        self._note(why, url, record.parent)
         return False
 
     def refusal(self, url: str, depth: int) -> Decision | None:
@@ -424,8 +413,7 @@ class LinkIngest:
             self._recent.forget(link)
             self._note(Decision.COVERED, target, url)
         elif prefix:
-            kind, profile = kind_of(target), self._profile
-            record = Record(target, kind, depth, url, profile=profile)
+            record = Record(target, kind_of(target), depth, url, profile=self._profile)
             self._defers(record, LINK_BAND)
         return bool(prefix)
 
@@ -491,9 +479,8 @@ class LinkIngest:
 
     def seen_only(self, url: str) -> Candidate:
         """Return the candidate that only marks a URL as seen."""
-        place = self._places.of(url)
-        mark = fingerprint(self._normalize(url))
-        return Candidate(place.partition, place.key, mark, SEEN_ONLY)
+        key, partition, _, _ = self._places.of(url)
+        return Candidate(partition, key, fingerprint(self._normalize(url)), SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
         """Return the candidate of a record whose URL is requestable."""

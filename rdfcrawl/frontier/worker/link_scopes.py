@@ -88,8 +88,7 @@ class ProfileIngests:
                 shared_with=next(iter(self.by_profile.values()), None),
             )
             ingest.decisions = self._decisions
-            if self._scores is not None:
-                ingest.use_scores(self._scores)
+            ingest.scores = self._scores
             if arguments.want:
                 ingest.wanted = self.wanted = self.wanted or self._wanted_pages()
             if self._frontier.epochs.is_scheduled:
