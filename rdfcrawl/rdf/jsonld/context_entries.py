@@ -14,7 +14,7 @@ _PARTS: Final = {  # of a definition, by the error that it causes
     "invalid @prefix value": "@prefix",
     "invalid @protected value": "@protected",
     "invalid scoped context": "@context",
-    "invalid reverse property": "@container",
+    "invalid reverse property": "@container @id @nest",
 }
 _ENTRIES: Final = frozenset(
     {"@id", "@type", "@reverse", "@container", "@language", "@direction", "@context"}
@@ -55,7 +55,7 @@ def without_wrong_part(definition: Any, code: str) -> Any:
     if not isinstance(definition, dict):
         return None
     part = _PARTS.get(code, "")
-    unknown: Iterable[str] = [part] if part in definition else []
+    unknown: Iterable[str] = definition.keys() & part.split()
     if code == "invalid term definition":
         unknown = definition.keys() - _ENTRIES or {"@index", "@prefix"}
     kept = {key: definition[key] for key in definition if key not in unknown}

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
 
 SPACES: Final = "\\s\ufeff\u200b-\u200f\u2060\u180e\\x00"  # of Unicode, or invisible
-SPACE = re.compile(f"[{SPACES}]*+")
+SPACE = re.compile(f"(?:[{SPACES}]|&nbsp;)*+")
 _CURLY: Final = "“”„‟″"
 QUOTES: Final = {'"': '"', "'": "'", "`": "`"} | dict.fromkeys(_CURLY, _CURLY)
 _BODIES: Final = {
     ends: re.compile(rf"(?:[^\\{ends}]|\\.)*+", re.DOTALL) for ends in QUOTES.values()
 }
-KEY = re.compile(r"[\w$@-]+(?::[\w$@.-]+(?=\s*:))*+")
+KEY = re.compile(r"([\w$@-]+(?::[\w$@.-]+(?=\"?\s*:))*+)(?:\s*+\"(?=\s*:))?")
 # Tags that editors put between the lines of a text
 MARKUP = re.compile(
     r"</?(?:p|br|div|span|code|pre|font|strong|em|b|i)(?:\s[^<>\"]*+)?/?>",
@@ -28,13 +28,19 @@ MARKUP = re.compile(
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
     r"""u?"(?:[^"\\]|\\.)*+(?:"\s*+[:=\uff1a"{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
-    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|`[^`\\]*+`\s*+[:=]|[\w$@-]++\s*+:|\.{{3}}|\u2026|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
+    rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|`[^`\\]*+`\s*+[:=]|[\w$@-]++\s*+"?\s*+:|\.{{3}}|\u2026|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
 _ITEM = re.compile(
     r"""u?["']|[`“”„‟″{\[\]},;/<#+-]|\d|true\b|false\b|null\b|None\b|True\b|False\b|\.{3}|\u2026|\Z"""
 )
 BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
+# A string without its first quotation mark
+UNOPENED = re.compile(r"(\w[^,{}\[\]\"'`“”<\\\n]{0,200}+)\"(?=\s*+[,}\]])")
+# Marks between a string and a second one that is followed by marks, not by text
+_MARKS_AND_STRING = re.compile(
+    r"""\s*+[^\w\s"'`“”\\]{1,9}\s*+"[^"\\\n]{1,99}+"\s*+[:,}\]]"""
+)
 COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
 _FRACTION = re.compile(r",\d++(?=\s*+[,}\n])")  # after a comma in place of a point
@@ -130,6 +136,7 @@ class TokenReader:
                 self._ends_key(at)
                 if is_key
                 else self._ends_string(begin, at, in_array=in_array)
+                or (not n_inside and _MARKS_AND_STRING.match(text, at + 1))
             ):
                 end = self._end_of_open(begin, at, line, is_first=not n_inside)
                 if quote == '"' and not is_key and end >= 0:

@@ -25,6 +25,7 @@ from rdfcrawl.rdf.jsonld.mended_tokens import (
     NOTHING,
     QUOTES,
     SPACES,
+    UNOPENED,
     MendedJson,
     TokenReader,
     TruncatedText,
@@ -42,7 +43,11 @@ _IGNORED = re.compile(
     re.IGNORECASE,
 )
 _COLON = re.compile(r"(?:[:\uff1a]\s*+)++|=>?")
-_PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}")
+_PLACEHOLDER = re.compile(
+    r"[$#]\{[^{}]*+\}|\{\s*+\w++\s*+\}|\{{3}[^{}]*+\}{3}"
+    r"|\{\{(?!\s*+[\"']|\s*+\w++\s*+:)[^{}]*+\}\}"
+)
+_NEXT_NODE = re.compile(r"\s*+,\s*+\{\s*+[\"'}]")
 _DOUBLED = re.compile(r'\s*+[\[{][\s\[{]*+""[\w@$:.-]++""\s*+:')  # as in CSV
 _ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
 _ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)
@@ -276,7 +281,7 @@ class _Reader(TokenReader):
     def _close(self, kind: type) -> Any:
         """Close an object or array; return it if it was the outermost one."""
         n = self._n_closed(kind)
-        if n != 1:
+        if n != 1 or not isinstance(self._stack[-1].value, kind):
             self._repaired("wrong brackets")
         for _ in range(n - 1):
             self._pop()
@@ -291,20 +296,30 @@ class _Reader(TokenReader):
     def _n_closed(self, kind: type) -> int:
         """Return how many objects and arrays the bracket before here closes."""
         stack, top = self._stack, self._stack[-1].value
+        is_before_node = bool(_NEXT_NODE.match(self._text, self._at))
+        if isinstance(top, list) and kind is list:
+            in_graph = len(stack) > 1 and stack[-2].key == "@graph"
+            return 0 if in_graph and is_before_node else 1
         if isinstance(top, kind):
-            if not isinstance(top, dict) or isinstance(self._outer(), dict):
-                return 1
-            at = self._after_space(self._at)
-            if self._text[at : at + 1] != ",":
-                return 1
-            member = NEXT_MEMBER.match(self._text, self._after_space(at + 1))
-            is_inside = member and member[1] not in top and member[1] not in _NAMES
-            return 0 if is_inside else 1
+            return 0 if isinstance(self._outer(), list) and self._is_early() else 1
         if not any(isinstance(each.value, kind) for each in stack[-2:-1]):
             return 0
         before = self._text[max(self._at - _MAX_BRACKETS, 0) : self._at - 1].rstrip()
         is_doubled = before.endswith(self._text[self._at - 1])
-        return 0 if (is_doubled or not self._fits(2)) and self._fits(0) else 2
+        fits = self._fits(2)
+        if (is_doubled or not fits) and self._fits(0):
+            return 0
+        is_wrong = not fits and (kind is dict or is_before_node) and self._fits(1)
+        return 1 if is_wrong else 2
+
+    def _is_early(self) -> bool:
+        """Return whether members of the innermost object follow its bracket."""
+        closed = self._stack[-1].value
+        at = self._after_space(self._at)
+        if self._text[at : at + 1] != ",":
+            return False
+        member = NEXT_MEMBER.match(self._text, self._after_space(at + 1))
+        return bool(member and member[1] not in closed and member[1] not in _NAMES)
 
     def _outer(self) -> Any:
         return self._stack[-2].value if len(self._stack) > 1 else None
@@ -358,7 +373,7 @@ class _Reader(TokenReader):
         if text[self._at] in QUOTES:
             key = self._string(is_key=True, in_array=False)
         elif word := KEY.match(text, self._at):
-            key, self._at = word[0], word.end()
+            key, self._at = word[1], word.end()
             self._repaired("keys without quotes")
         else:
             self._lost("no key")
@@ -386,13 +401,11 @@ class _Reader(TokenReader):
     def _value(self, top: _Open) -> None:
         text = self._text
         char = text[self._at]
-        if char in "{[":
-            placeholder = _PLACEHOLDER.match(text, self._at)
-            if placeholder is None:
-                self._open()
-                return
+        if placeholder := _PLACEHOLDER.match(text, self._at):
             self._at = placeholder.end()
             self._lose(top, "placeholder")
+        elif char in "{[":
+            self._open()
         elif char in QUOTES:
             in_array = isinstance(top.value, list)
             value = self._string(is_key=False, in_array=in_array)
@@ -401,6 +414,10 @@ class _Reader(TokenReader):
                 self._key_as_value(top, value)
             else:
                 self._put(top, value)
+        elif string := UNOPENED.match(text, self._at):
+            self._at = string.end()
+            self._repaired("open strings")
+            self._put(top, string[1])
         elif word := BARE.match(text, self._at):
             self._at = word.end()
             if self._at >= len(text) and not self._options.is_whole:

@@ -67,8 +67,11 @@ class MendingProcessor(Processor):
         else:
             self.log.note(Reason.REPAIRED, f"JSON-LD: {detail}", apart=True)
 
-    def _expand_iri(self, active_ctx: Any, *args: Any, **kw: Any) -> Any:
-        iri = super()._expand_iri(active_ctx, *args, **kw)
+    def _expand_iri(self, active_ctx: Any, value: Any, *args: Any, **kw: Any) -> Any:
+        if isinstance(value, str) and value[:1] == "<" and value[-1] == ">":
+            self._note("brackets around an IRI")
+            value = value[1:-1]
+        iri = super()._expand_iri(active_ctx, value, *args, **kw)
         if not isinstance(iri, str) or ":" not in iri:
             return iri
         if UNKNOWN in active_ctx["mappings"] and has_unknown_prefix(iri):
@@ -308,22 +311,15 @@ class MendingProcessor(Processor):
             self._note("invalid @id value")
         if key := names.get("@type"):
             types = element[key]
-            listed = types if isinstance(types, list) else [types]
-            listed = [*chain.from_iterable(map(_types_in, listed))]
+            types = types if isinstance(types, list) else [types]
+            listed = [*chain.from_iterable(map(_types_in, types))]
             kept = [each for each in listed if isinstance(each, str)]
-            if len(kept) < len(listed) or isinstance(types, dict):
-                self._note(
-                    "invalid type value",
-                    is_lost=any(
-                        each not in kept and each is not None for each in listed
-                    ),
-                )
+            if kept != types:
+                is_lost = any(each not in kept and each is not None for each in listed)
+                self._note("invalid type value", is_lost=is_lost)
                 element[key] = kept
                 if not kept:
                     del element[key]
-            elif any(isinstance(each, list) for each in types):
-                self._note("invalid type value")
-                element[key] = kept
 
     def _expand_language_map(
         self, active_ctx: Any, language_map: dict[str, Any], direction: Any
