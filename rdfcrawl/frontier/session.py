@@ -111,7 +111,7 @@ class CrawlSession:
         arguments: CrawlArguments,
         run: CrawlRun,
         hooks: WorkerHooks,
-        request_of: Callable[[str], Record] | None,
+        request_of: Callable[..., Record] | None,
         link_policy: EveryLink | None,
     ) -> None:
         frontier, retry = connection.frontier, connection.outage
@@ -172,7 +172,7 @@ class CrawlSession:
             run_began_ms=run_began_ms,
         )
 
-    def _new_seeds(self, request_of: Callable[[str], Record] | None) -> SeedIntake:
+    def _new_seeds(self, request_of: Callable[..., Record] | None) -> SeedIntake:
         frontier, options = self.frontier, self.options
         return SeedIntake(
             worker=self.worker,
@@ -205,7 +205,7 @@ class CrawlSession:
         hooks: WorkerHooks,
         *,
         member: CrawlMember | None = None,
-        request_of: Callable[[str], Record] | None = None,
+        request_of: Callable[..., Record] | None = None,
         link_policy: EveryLink | None = None,
     ) -> Self:
         """Connect to Redis, create or join the crawl, start the worker's tasks.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, cast
 
 from redis.exceptions import RedisError
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -13,10 +15,16 @@ from rdfcrawl.frontier.redis.address import describe, named_redis
 from rdfcrawl.frontier.redis.errors import one_line
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
 _FILTER_OF_SCRAPY = "scrapy.dupefilters.RFPDupeFilter"
 _FILTER = "scrapy_redis.dupefilter.RFPDupeFilter"
+_SETTINGS: Final = (
+    *("DUPEFILTER_CLASS", "REDIS_PARAMS", "SCHEDULER_DUPEFILTER_KEY"),
+    *("SCHEDULER_FLUSH_ON_START", "SCHEDULER_IDLE_BEFORE_CLOSE", "SCHEDULER_PERSIST"),
+    *("SCHEDULER_QUEUE_CLASS", "SCHEDULER_QUEUE_KEY", "SCHEDULER_SERIALIZER"),
+)
 
 
 def request_scheduler(crawler: Crawler) -> BaseScheduler:
@@ -26,22 +34,40 @@ def request_scheduler(crawler: Crawler) -> BaseScheduler:
     else that of Scrapy, which keeps them in memory.
 
     Raises:
-        ConfigError: Redis cannot be used, or a setting of scrapy-redis is wrong.
+        ConfigError: Redis cannot be used, or a setting of scrapy-redis is wrong; also
+            raised when the scheduler opens.
     """
-    url = named_redis(crawler.settings)
-    if url is None:
+    if named_redis(crawler.settings) is None:
         return Scheduler.from_crawler(crawler)
     from scrapy_redis.scheduler import (  # noqa: PLC0415 (of ordinary spiders)
         Scheduler as SharedScheduler,
     )
 
+    class NamingScheduler(SharedScheduler):  # type: ignore[misc]  # untyped
+        def open(self, spider: Spider) -> None:
+            with _named_faults(settings):
+                super().open(spider)
+
     settings = BaseSettings()  # the other ones are frozen
     settings.update(crawler.settings)
     if settings.get("DUPEFILTER_CLASS") == _FILTER_OF_SCRAPY:
-        settings.set("DUPEFILTER_CLASS", _FILTER, "cmdline")
+        priority = settings.getpriority("DUPEFILTER_CLASS") or 0
+        settings.set("DUPEFILTER_CLASS", _FILTER, priority)
+    with _named_faults(settings):
+        scheduler = NamingScheduler.from_settings(settings)
+    scheduler.stats = crawler.stats
+    return cast("BaseScheduler", scheduler)
+
+
+@contextmanager
+def _named_faults(settings: BaseSettings) -> Iterator[None]:
+    """Raise errors of scrapy-redis as `ConfigError`s that name the settings."""
     try:
-        scheduler: BaseScheduler = SharedScheduler.from_settings(settings)
-    except (RedisError, ImportError, TypeError, ValueError) as error:
-        raise ConfigError(f"REDIS_URL={describe(url)}: {one_line(error)}") from error
-    cast("Any", scheduler).stats = crawler.stats
-    return scheduler
+        yield
+    except RedisError as error:
+        url = describe(named_redis(settings) or "")
+        raise ConfigError(f"REDIS_URL={url}: {one_line(error)}") from error
+    except (AttributeError, ImportError, LookupError, NameError, TypeError,
+            ValueError) as error:  # fmt: skip
+        given = [x for x in _SETTINGS if settings.getpriority(x)] or ["REDIS_URL"]
+        raise ConfigError(f"{', '.join(given)}: {one_line(error)}") from error

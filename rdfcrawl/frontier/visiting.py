@@ -75,7 +75,7 @@ class VisitingSpider(Protocol):
         """Options of the crawl and of this worker."""
 
     @property
-    def request_of(self) -> Callable[[str], Record] | None:
+    def request_of(self) -> Callable[..., Record] | None:
         """Makes a record of a pushed seed; None if seeds are documents."""
 
     def link_policy(self) -> EveryLink | None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _BELOW_CMDLINE: Final = 39  # priority of a setting that `-L` and `-s` replace
 _SETTINGS: Final[dict[str, Any]] = {
-    "REDIS_URL": None,
-    "REDIS_HOST": None,
+    **dict.fromkeys(("REDIS_URL", "REDIS_HOST", "REDIS_PORT", "REDIS_DB")),
+    "REDIS_PARAMS": None,
     "STORE": "segments",
     "STORES": {},
     "COMPACTION_SECS": 0,

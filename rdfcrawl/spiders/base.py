@@ -308,7 +308,7 @@ class RdfSpider(Spider):
         return self.options.crawl
 
     @property
-    def request_of(self) -> Callable[[str], Record] | None:
+    def request_of(self) -> Callable[..., Record] | None:
         """Makes a record of a pushed seed; None if seeds are for documents."""
         return None
 

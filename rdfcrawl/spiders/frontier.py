@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from itertools import chain
 from typing import Any
 
-from scrapy import Request
+from scrapy import FormRequest
 from scrapy.http import Response
 
 from rdfcrawl.core.batches import in_batches
@@ -24,11 +24,20 @@ class FrontierSpider(RdfSpider):
 
     makes_documents = False
 
-    def request_of(self, url: str) -> Record:
-        """Return the record of a seed."""
+    def request_of(
+        self, url: str, /, *, method: str = "GET", meta: Any = None, **form: Any
+    ) -> Record:
+        """Return the record of a seed; the arguments are the keys of scrapy-redis.
+
+        Raises:
+            UnqueueableError, TypeError, ValueError: an argument is of a wrong type.
+        """
         from rdfcrawl.frontier.queue.queued_records import record_of
 
-        return record_of(Request(url), self)
+        method = str(method).upper()
+        return record_of(
+            FormRequest(url, method=method, meta=meta, formdata=form), self
+        )
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield documents for invalid ones."""

@@ -112,18 +112,20 @@ class TestClient:
         "settings",
         [
             {"REDIS_HOST": "h", "REDIS_DECODE_RESPONSES": True},
+            {"REDIS_HOST": "h", "REDIS_ENCODING": "utf-16"},
             {"REDIS_HOST": "h", "REDIS_PARAMS": {"retry_on_timeout": True}},
             {"REDIS_HOST": "h", "REDIS_PARAMS": {"redis_cls": "redis.Redis"}},
             {"REDIS_URL": "redis://h?decode_responses=True&retry_on_timeout=True"},
             {"REDIS_URL": "redis://h", "REDIS_PARAMS": '{"decode_responses": true}'},
         ],
-        ids=["setting", "host", "class", "query", "json"],
+        ids=["setting", "encoding", "host", "class", "query", "json"],
     )
     def test_bytes_and_no_retries(self, settings: Mapping[str, Any]) -> None:
         """If settings ask for text or retries, then it gives bytes and tries once."""
         pool = async_client(settings).connection_pool
         connection = pool.connection_class(**pool.connection_kwargs)
         assert connection.encoder.decode_responses is False
+        assert connection.encoder.encoding == "utf-8"
         assert connection.retry.get_retries() == 0
         assert connection.retry_on_error == []
 
@@ -395,13 +397,12 @@ class TestOutage:
 class TestPacking:
     """Commands on their way to the server."""
 
-    @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-    def test_commands_are_written_as_redis_py_writes_them(self, encoding: str) -> None:
+    def test_commands_are_written_as_redis_py_writes_them(self) -> None:
         """If a command has arguments of any kind, then the bytes are redis-py's."""
         url = "redis://localhost"
-        pool = async_client({"REDIS_ENCODING": encoding}, url).connection_pool
+        pool = async_client({}, url).connection_pool
         ours = pool.connection_class(**pool.connection_kwargs)
-        plain = redis.asyncio.Connection(encoding=encoding)
+        plain = redis.asyncio.Connection()
         arguments = (b"\x00\xff\r\n", "é", "", -(2**63), 0.25, bytearray(b"x"))
         for command in ("SET", "SCRIPT LOAD", b"CONFIG GET"):
             packed = ours.pack_commands([(command, *arguments)])

@@ -40,7 +40,8 @@ SPIDERS = """
 
     class Pages:
         def parse(self, response):
-            yield {"url": response.url}
+            form = response.request.body.decode()
+            yield {"url": response.url, "form": form, "job": response.meta.get("job")}
             yield from response.follow_all(css="a")
 
 
@@ -159,9 +160,9 @@ def test_page_has_every_setting_of_the_package() -> None:
     ("setting", "line"),
     [
         ("STATS_CLASS=scrapy_redis.stats.RedisStatsCollector", "takes numbers alone"),
-        ("MAX_IDLE_TIME_BEFORE_CLOSE=soon", "max_idle_time='soon': must be"),
+        ("MAX_IDLE_TIME_BEFORE_CLOSE=soon", "BEFORE_CLOSE='soon': must be"),
         ("REDIS_START_URLS_KEY=%(spider)s", "'%(spider)s': must be a key of Redis"),
-        ("REDIS_ENCODING=none", "redis_encoding='none': no such encoding"),
+        ("REDIS_ENCODING=none", "REDIS_ENCODING='none': no such encoding"),
         ('REDIS_PARAMS={"redis_cls": "redis.None"}', "REDIS_PARAMS: 'redis_cls': "),
         ("SCHEDULER_FLUSH_ON_START=1", "SCHEDULER_FLUSH_ON_START"),
         ("DUPEFILTER_CLASS=scrapy_redis.dupefilter.RFPDupeFilter", "DUPEFILTER_CLASS"),
@@ -178,11 +179,25 @@ def test_wrong_and_refused_settings_are_one_line(
     assert line in done.stderr
 
 
-def test_redis_of_an_ordinary_spider_is_away(project: Project) -> None:
-    """If an ordinary spider cannot reach its Redis, then only a line names the URL."""
-    done = project.run("crawl", "kept", "-sREDIS_URL=redis://127.0.0.1:1")
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("REDIS_URL=redis://127.0.0.1:1", "REDIS_URL=redis://127.0.0.1:1: Error 111"),
+        ("SCHEDULER_QUEUE_CLASS=none", "SCHEDULER_QUEUE_CLASS: Error loading object"),
+        (
+            "DUPEFILTER_CLASS=scrapy.Spider",
+            "DUPEFILTER_CLASS, SCHEDULER_PERSIST: type object",
+        ),
+    ],
+    ids=["away", "queue", "filter"],
+)
+def test_scheduler_of_an_ordinary_spider_is_wrong(
+    project: Project, setting: str, line: str
+) -> None:
+    """If scrapy-redis fails for an ordinary spider, then a line names the setting."""
+    done = project.run("crawl", "kept", f"-s{setting}")
     assert (done.code, "Traceback" in done.stderr) == (2, False)
-    assert "REDIS_URL=redis://127.0.0.1:1: Error 111" in done.stderr.splitlines()[-1]
+    assert line in done.stderr.splitlines()[-1]
 
 
 def items(client: redis.Redis, key: str) -> list[dict[str, Any]]:
@@ -231,12 +246,17 @@ def test_pushed_urls_reach_spiders_of_ours(
     project: Project, client: redis.Redis, site: RawServer
 ) -> None:
     """If a spider of ours has redis_key and max_idle_time, it takes pushed URLs."""
-    client.sadd("to-ours", site.url("/c"), json.dumps({"url": site.url("/b")}))
+    message = {"url": site.url("/b"), "method": "POST", "k": "v", "meta": {"job": 7}}
+    wrong = {"url": site.url("/"), "meta": "x", "k": 1}
+    client.sadd("to-ours", site.url("/c"), json.dumps(message), json.dumps(wrong))
     done = project.run("crawl", "ours", "-O", "ours.jl")
     assert done.code == 0, done.stderr
     assert {each["url"] for each in project.feed("ours.jl")} == {
         site.url(path) for path in ("/", "/a", "/b", "/c")
     }
+    jobs = [(each["form"], each["job"]) for each in project.feed("ours.jl")]
+    assert jobs.count(("k=v", 7)) == 1, "as in scrapy-redis"
+    assert done.stderr.count(f"to-ours: {site.url('/')!r}: ") == 1
     assert not client.exists("to-ours")
     assert done.secs > 1
 
@@ -259,10 +279,12 @@ def test_documents_reach_the_pipeline_of_scrapy_redis(
     """If RedisPipeline stands after our pipelines, then it has a row per document."""
     scores = {site.url("/data"): 1, site.url("/more"): 9}
     client.zadd("data-scores", scores)
+    client.zadd("data-scores", {json.dumps({"url": site.url("/data"), "k": 1}): 2})
     done = project.run("crawl", "data", crawl_id="data")
     assert done.code == 0, done.stderr
     found = items(client, "data:items")
     assert {each["url"] for each in found} == set(scores)
+    assert done.stderr.count("data-scores: k: no effect: documents are requested") == 1
     assert {each["quads"] for each in found} == {1}
     assert done.graphs == set(scores)
 

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer
@@ -47,53 +47,60 @@ class PushedUrls:
             ConfigError: a value is wrong.
         """
 
-        def value(attribute: str, setting: str, otherwise: Any = None) -> Any:
+        def value(attribute: str, setting: str, otherwise: Any = None) -> _Value:
             found = getattr(spider, attribute, None)
-            found = settings.get(setting) if found is None else found
-            return otherwise if found is None else found
+            if found is not None:
+                return _Value(attribute, found)
+            found = settings.get(setting)
+            return _Value(setting, otherwise if found is None else found)
 
-        key = value("redis_key", "REDIS_START_URLS_KEY", default)
-        encoding = value("redis_encoding", "REDIS_ENCODING", "utf-8")
         idle_secs = value("max_idle_time", "MAX_IDLE_TIME_BEFORE_CLOSE")
-        batch_size = value("redis_batch_size", "", _BATCH_SIZE)
         return cls(
-            key=_key(str(key), spider.name),
-            batch_size=_number("redis_batch_size", batch_size, 1, 100_000),
-            encoding=_codec(str(encoding)),
+            key=_key(value("redis_key", "REDIS_START_URLS_KEY", default), spider.name),
+            batch_size=_number(value("redis_batch_size", "", _BATCH_SIZE), 1, 100_000),
+            encoding=_codec(value("redis_encoding", "REDIS_ENCODING", "utf-8")),
             max_idle_secs=None
-            if idle_secs is None
-            else _number("max_idle_time", idle_secs, 0, 86_400 * 365),
+            if idle_secs.given is None
+            else _number(idle_secs, 0, 86_400 * 365),
         )
 
 
-def _key(template: str, spider: str) -> str:
+class _Value(NamedTuple):
+    """A value with the name of its attribute or setting."""
+
+    name: str
+    given: Any
+
+
+def _key(value: _Value, spider: str) -> str:
+    template = str(value.given)
     try:
         key = template % {"name": spider}
     except (KeyError, TypeError, ValueError):
         key = ""
     if not key.strip():
         raise ConfigError(
-            f"redis_key={template!r}: must be a key of Redis, with %(name)s for the"
-            " spider"
+            f"{value.name}={template!r}: must be a key of Redis, with %(name)s for"
+            " the spider"
         )
     return key
 
 
-def _number(name: str, value: Any, least: int, most: int) -> int:
+def _number(value: _Value, least: int, most: int) -> int:
     try:
-        number = int(value)
+        number = int(value.given)
     except (TypeError, ValueError):
         number = -1
     if not least <= number <= most:
-        raise ConfigError(f"{name}={value!r}: must be {least} to {most}")
+        raise ConfigError(f"{value.name}={value.given!r}: must be {least} to {most}")
     return number
 
 
-def _codec(encoding: str) -> str:
+def _codec(value: _Value) -> str:
     try:
-        return codecs.lookup(encoding).name
+        return codecs.lookup(str(value.given)).name
     except LookupError:
-        raise ConfigError(f"redis_encoding={encoding!r}: no such encoding") from None
+        raise ConfigError(f"{value.name}={value.given!r}: no such encoding") from None
 
 
 class StartUrls:
@@ -126,8 +133,8 @@ class StartUrls:
                 logger.warning("%s: not read: %s, not %s", self.name, there, wanted)
         return cast("list[bytes]", found or [])
 
-    def url_of(self, entry: bytes) -> str:
-        """Return the URL of an entry; see `seed_of`."""
+    def read(self, entry: bytes) -> PushedSeed:
+        """Return the seed of an entry; see `seed_of`."""
         return seed_of(entry.decode(self._pushed.encoding, "replace"))
 
     async def remove(self, entries: Sequence[bytes]) -> None:
@@ -147,19 +154,27 @@ class StartUrls:
         return cast("bytes", await self._redis.type(self.name))
 
 
-def seed_of(entry: str) -> str:
-    """Return the URL of an entry; an entry without a URL is returned unchanged.
+class PushedSeed(NamedTuple):
+    """A URL, and the other keys of its JSON object, as of scrapy-redis."""
 
-    >>> seed_of('{"url": "http://example.org/", "meta": {}}')
-    'http://example.org/'
+    url: str
+    fields: dict[str, Any]
+
+
+def seed_of(entry: str) -> PushedSeed:
+    """Return the seed of an entry; an entry without a URL is its own URL.
+
+    >>> seed_of('{"url": "http://example.org/", "method": "POST"}')
+    PushedSeed(url='http://example.org/', fields={'method': 'POST'})
     """
     text = entry.strip()
     if text.startswith("{"):
         try:
-            return str(json.loads(text)["url"])
-        except (ValueError, KeyError, TypeError):
-            return text  # refused as a URL, with a warning
-    return text
+            fields = json.loads(text)
+            return PushedSeed(str(fields.pop("url")), fields)
+        except (ValueError, KeyError, RecursionError):
+            pass  # refused as a URL, with a warning
+    return PushedSeed(text, {})
 
 
 MAX_WAITING: Final = 10_000

@@ -277,10 +277,6 @@ class FrontierRedis(OptionsTable):
     port: int = parsed("REDIS_PORT", None, _port)
     """its port"""
 
-    def __str__(self) -> str:
-        """Return the URL; empty for the embedded server."""
-        return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
-
 
 class SitemapScore(StrEnum):
     """Definitions of the score of a URL that a sitemap lists."""
@@ -414,8 +410,8 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        named = named_redis(settings)  # checks `REDIS_PARAMS`, too
-        redis_url = str(FrontierRedis.from_settings(settings)) or named
+        FrontierRedis.from_settings(settings)  # checks them
+        redis_url = named_redis(settings)
         if read["keys"].grouping is HostGrouping.IP:
             _check_queues_of_addresses(read["address_delay_secs"], quota)
         epochs = EpochOptions.from_settings(settings, quota=quota)

@@ -288,6 +288,9 @@ def redis_params(settings: Settings) -> dict[str, Any]:
 def named_redis(settings: Settings) -> str | None:
     """Return the URL of the Redis that the settings name; None if they name none.
 
+    >>> named_redis({"REDIS_PORT": "6380"}), named_redis({})
+    ('redis://localhost:6380', None)
+
     Raises:
         ConfigError: `REDIS_PARAMS` is not a dict or names no class, or `REDIS_PORT` is
             not a number.
@@ -304,11 +307,14 @@ def named_redis(settings: Settings) -> str | None:
         raise ConfigError(f"REDIS_PARAMS: {error}") from error
     if path := params.get("unix_socket_path"):
         return f"unix://{path}"
-    if host := settings.get("REDIS_HOST") or params.get("host"):
-        port = settings.get("REDIS_PORT") or params.get("port") or 6379
-        if not str(port).isdecimal():
-            raise ConfigError(f"REDIS_PORT={port!r}: must be an integer")
-        return f"redis://{host}:{port}"
+    host, port, database = (
+        settings.get(f"REDIS_{name.upper()}") or params.get(name)
+        for name in ("host", "port", "db")
+    )
+    if not str(port or 6379).isdecimal():
+        raise ConfigError(f"REDIS_PORT={port!r}: must be an integer")
+    if host or port or database:
+        return f"redis://{host or 'localhost'}:{port or 6379}"
     return None
 
 

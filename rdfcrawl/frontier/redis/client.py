@@ -181,7 +181,7 @@ def _client_of(
     kwargs = pool.connection_kwargs
     kwargs.pop("retry_on_timeout", None)
     kwargs.update(  # override REDIS_PARAMS and the query of the URL
-        decode_responses=False, retry=Retry(NoBackoff(), 0)
+        decode_responses=False, encoding="utf-8", retry=Retry(NoBackoff(), 0)
     )
     pool.connection_class(**kwargs)  # only checks the arguments
     kind = address.kind if address else "server"

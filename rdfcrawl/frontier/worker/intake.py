@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import Decision
@@ -15,11 +15,13 @@ from rdfcrawl.frontier.queue.candidate import Candidate, JudgedLinks, RejectedLi
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.host_addresses import HostKeys
 from rdfcrawl.frontier.queue.inbox import (
+    PushedSeed,
     SitemapHosts,
     StartUrls,
     WaitingPings,
     follow_up_of,
 )
+from rdfcrawl.frontier.queue.queued_records import UnqueueableError
 from rdfcrawl.frontier.redis.server_state import ServerState
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
@@ -28,6 +30,7 @@ from rdfcrawl.frontier.worker.worker_state import LinkSender
 from rdfcrawl.rdf.links.policy import EveryLink
 from rdfcrawl.uri import BadUri
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _BATCH_SIZE: Final = 500
@@ -184,7 +187,8 @@ class SeedIntake:
         links: logs refusals.
         keys: politeness keys of hosts.
         run: number of the run.
-        request_of: returns the record of a pushed seed, for spiders without documents.
+        request_of: returns the record of a pushed seed, by its URL and fields, for
+            spiders without documents.
         start_urls: seeds pushed to the running crawl.
         pings: pinged sitemaps.
         sitemap_hosts: hosts of each sitemap.
@@ -198,12 +202,13 @@ class SeedIntake:
     links: LinkIntake
     keys: HostKeys
     run: int
-    request_of: Callable[[str], Record] | None
+    request_of: Callable[..., Record] | None
     start_urls: StartUrls
     pings: WaitingPings
     sitemap_hosts: SitemapHosts
     n_pings_taken: int = 0
     n_pings_refused: int = 0
+    _has_warned: bool = False
 
     async def add_seeds(self, seeds: Iterable[str]) -> int:
         """Queue seeds, which are requestable URLs; return the number of new ones."""
@@ -273,23 +278,35 @@ class SeedIntake:
             await self.ingests.learn_scopes()
             await self.datasets.learn()
             return 0
-        urls = self._requestable(map(self.start_urls.url_of, entries))
+        pushed = map(self.start_urls.read, entries)
         if self.request_of is None:
-            await self.add_seeds(urls)
+            await self.add_seeds(self._requestable(pushed, self._url_alone))
         else:
-            requests = [(self.request_of(url), Urgency.SOON) for url in urls]
-            await self.add_requests(requests)
+            found = self._requestable(pushed, self.request_of)
+            await self.add_requests([(record, Urgency.SOON) for record in found])
         await self.start_urls.remove(entries)
         return len(entries)
 
-    def _requestable(self, seeds: Iterable[str]) -> Iterable[str]:
+    def _requestable(
+        self, pushed: Iterable[PushedSeed], make: Callable[..., T]
+    ) -> Iterable[T]:
         ingest = self.ingests.own
-        for seed in seeds:
+        for seed, fields in pushed:
             try:
-                url = ingest.seed_url(seed)
-            except BadUri as fault:
+                found = make(ingest.seed_url(seed), **fields)
+            except (BadUri, UnqueueableError, TypeError, ValueError) as fault:
                 ingest.rejected.bad += 1
                 name = self.start_urls.name
                 logger.warning("%s: %r: %s", name, seed[:200], fault)
             else:
-                yield url
+                yield found
+
+    def _url_alone(self, url: str, /, **fields: object) -> str:
+        if fields and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "%s: %s: no effect: documents are requested by their URL alone",
+                self.start_urls.name,
+                ", ".join(sorted(fields))[:200],
+            )
+        return url
