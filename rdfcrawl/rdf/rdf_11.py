@@ -147,4 +147,4 @@ def warn_of_triple_terms(n_left_out: int, target: str) -> None:
             "statement with a triple term is",
             "statements with triple terms are",
         )
-        logger.warning("%s left out: %s cannot express them", count, target)
+        logger.warning("%s left out: %s has no such terms", count, target)

@@ -140,6 +140,6 @@ def test_statements_that_libraries_cannot_express_are_counted(
         with pytest.raises(SourceFault, match="a statement about a statement"):
             rdf.canonical()
     assert [each.getMessage() for each in caplog.records] == [
-        f"2 statements with triple terms are left out: {name} cannot express them"
+        f"2 statements with triple terms are left out: {name} has no such terms"
         for name in ("rdflib", "items")
     ]
