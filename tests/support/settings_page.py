@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 PAGE: Final = ROOT / "docs" / "reference" / "settings.md"
 # Rows that are written by hand: scrapy-redis reads these settings.
 BY_HAND: Final = frozenset(
-    {*("REDIS_HOST", "REDIS_PORT", "REDIS_DB", "REDIS_ENCODING"), "REDIS_PARAMS"}
+    {
+        *("REDIS_URL", "REDIS_HOST", "REDIS_PORT", "REDIS_DB", "REDIS_ENCODING"),
+        "REDIS_PARAMS",
+    }
 )
 _VALUES: Final = ("rdfcrawl/core/options/defaults.py", "rdfcrawl/settings.py")
 _INTERNAL: Final = frozenset({"CRAWL_RUN"})  # from `scrapy workers` to its workers

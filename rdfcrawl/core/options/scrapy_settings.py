@@ -79,8 +79,9 @@ _TABLE: Final = "(OptionsTable)"
 # Without a table: those of scrapy-redis, and the number of a worker, and the log and
 # socket of a page, which commands give to processes.
 _OF_SCRAPY_REDIS: Final = (
-    *("HOST", "PORT", "DB", "ENCODING", "PARAMS", "DECODE_RESPONSES", "ITEMS_KEY"),
-    *("ITEMS_SERIALIZER", "START_URLS_KEY", "START_URLS_AS_SET", "START_URLS_AS_ZSET"),
+    *("URL", "HOST", "PORT", "DB", "ENCODING", "PARAMS", "DECODE_RESPONSES"),
+    *("ITEMS_KEY", "START_URLS_KEY", "START_URLS_AS_SET", "START_URLS_AS_ZSET"),
+    "ITEMS_SERIALIZER",
 )
 _WITHOUT_TABLE: Final = frozenset(
     {

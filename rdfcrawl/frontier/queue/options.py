@@ -45,7 +45,7 @@ from rdfcrawl.frontier.queue.host_rules import (
     working_hours,
 )
 from rdfcrawl.frontier.queue.inbox import PushedUrls
-from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
+from rdfcrawl.frontier.redis.address import named_redis
 from rdfcrawl.rdf.extraction.options import OwnFormats
 from rdfcrawl.stores.crawl_folder import CrawlLocation, CrawlPaths
 from rdfcrawl.stores.options import StoreOptions
@@ -70,7 +70,6 @@ WORKER: Final = "CRAWL_WORKER"
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
-_REDIS_PORT: Final = 6379
 _YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
@@ -257,27 +256,6 @@ class WorkerOptions(OptionsTable):
         return replace(self, ack_lag_secs=lag, patience_secs=patience)
 
 
-def _port(name: str, value: Any) -> int:
-    return int(as_number(name, value or _REDIS_PORT, 1, 65_535, is_whole=True))
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierRedis(OptionsTable):
-    """The settings that name the Redis of the frontier."""
-
-    url: str | None = text(
-        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in SCHEMES)
-    )
-    """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
-    cluster](../how-to/several-machines.md#redis-cluster), or
-    [Sentinels](../how-to/several-machines.md#sentinel). Unset, an embedded server is
-    started, for this machine only"""
-    host: str | None = text("REDIS_HOST", None)
-    """host of the server"""
-    port: int = parsed("REDIS_PORT", None, _port)
-    """its port"""
-
-
 class SitemapScore(StrEnum):
     """Definitions of the score of a URL that a sitemap lists."""
 
@@ -410,7 +388,6 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        FrontierRedis.from_settings(settings)  # checks them
         redis_url = named_redis(settings)
         if read["keys"].grouping is HostGrouping.IP:
             _check_queues_of_addresses(read["address_delay_secs"], quota)
