@@ -401,13 +401,17 @@ def mended(
 def _mended_statements(line: bytes, log: FaultLog, has_graphs: bool) -> bytes:
     """Return the statements of a line without bad terms as TriG, or nothing."""
     from rdfcrawl.rdf.mended_statements import StatementMender  # noqa: PLC0415 (rare)
+    from rdfcrawl.rdf.usual_prefixes import usual_prefixes  # noqa: PLC0415 (rare)
 
     is_complete = re.search(rb"[^\s;,]\s*[\r\n]\Z", line) is not None
     line += b"\n"
     at, parts = 0, list[bytes]()
     while line[at:].strip():
         mender = StatementMender(
-            line, at, {}, log, has_base=False, has_graphs=has_graphs
+            *(line, at, {}, log),
+            has_base=False,
+            has_graphs=has_graphs,
+            usual=usual_prefixes(),
         )
         text, at, graph = mender.mend()
         is_bad = mender.bad or mender.skipped or graph is not None

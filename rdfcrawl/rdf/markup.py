@@ -38,7 +38,7 @@ _TAG = re.compile(
 # Attribute values with `<`, and quotation marks that are missing or too many; one after
 # an equals sign does not end a value.
 _BAD_TAG = re.compile(
-    rf"<(?P<end>/?+)(?P<name>{_NAME})(?P<attributes>"
+    rf"<(?P<end>(?:/\s*+)?+)(?P<name>{_NAME})(?P<attributes>"
     r"(?>[^<>\"'/=]++|=\s*+(?:\"[^\"\n]*+(?<!=)\"|'[^'\n]*+(?<!=)')?+|[\"']|/(?!>))*+)"
     r"(?P<empty>/?+)>"
 )
@@ -52,6 +52,11 @@ _ATTRIBUTE = re.compile(
 )
 _REFERENCE = re.compile(
     r"&(?:#(\d{1,9}|[xX][0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?"
+)
+# A character as two halves of UTF-16, as old writers of Java have it
+_HALVES = re.compile(
+    r"&#(5[56]\d{3}|x[dD][89abAB][0-9A-Fa-f]{2});"
+    r"&#(5[67]\d{3}|x[dD][c-fC-F][0-9A-Fa-f]{2});"
 )
 _SPACE: Final = str.maketrans("\t\n\r", "   ")
 _XML_NAMES: Final = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
@@ -394,9 +399,20 @@ class MarkupScanner:
             self._note(Reason.ENTITY_EXPANSION, "entities made of each other")
             return NO_TEXT
         self._entity_depth += 1
+        if "&#" in text:
+            text = _HALVES.sub(self._joined, text)
         expanded = _REFERENCE.sub(self._expand, text)
         self._entity_depth -= 1
         return expanded
+
+    def _joined(self, found: re.Match[str]) -> str:
+        codes = [int(f"0{each}" if "x" in each else each, 0) for each in found.groups()]
+        halves = "".join(map(chr, codes)).encode("utf-16", "surrogatepass")
+        text = halves.decode("utf-16", "replace")
+        if len(text) > 1:  # no halves
+            return found[0]
+        self._note(Reason.REPAIRED, f"{found[0]} as one character")
+        return text
 
     def _expand(self, found: re.Match[str]) -> str:
         number, name = found[1], found[2]
@@ -422,4 +438,5 @@ class MarkupScanner:
                 self._note(Reason.REPAIRED, f"entity {name} is not declared")
             return usual or NO_TEXT
         self._note(Reason.REPAIRED, f"{found[0][:100]} in text")
-        return found[0]
+        is_half = number and _SURROGATES[0] <= code <= _SURROGATES[1]
+        return "\ufffd" if is_half else found[0]

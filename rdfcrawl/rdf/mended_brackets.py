@@ -84,10 +84,11 @@ class OpenStatement(TermMender):
         last = self._out[-1]
         return last[:1] in b"\"'+-.0123456789" or last in (b"true ", b"false ")
 
-    def _follows_term(self) -> bool:
-        """Return whether the mark just read is next to a term."""
+    def _joins_terms(self) -> bool:
+        """Return whether a term, and no object, is on both sides of the last mark."""
         between = self.text[max(self._end_of_term, 0) : self.at - 1]
-        return self._end_of_term >= 0 and not between.strip()
+        is_value = self.text[(at := self._next()) : at + 1] in (b'"', b"'", b"[", b"(")
+        return self._end_of_term >= 0 and not between.strip() and not is_value
 
     def _advance(self) -> None:
         self._names_reifier = False

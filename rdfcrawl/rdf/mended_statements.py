@@ -381,7 +381,7 @@ class StatementMender(OpenStatement):
             n_terms = 1 if mark == b";" else 2
             self._out += n_terms * [self._bad("no subject")[0] + b" "]
             opened.state = VERB if mark == b";" else OBJECT
-        elif mark == b"," and self._follows_term() and opened.state in (VERB, OBJECT):
+        elif mark == b"," and opened.state in (VERB, OBJECT) and self._joins_terms():
             self._out[-1] = self._bad(f"several {_NOUNS[opened.state - 1]}s")[0] + b" "
         elif not (opened.state == VERB and opened.n_verbs and mark == b";"):
             self._repaired(f"a superfluous {mark.decode()}")

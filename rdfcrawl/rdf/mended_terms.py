@@ -107,7 +107,7 @@ class TermMender:
 
     def _suffix(self, tail: re.Match[bytes], token: bytes) -> bytes:
         """Return the language or datatype of a literal; empty if bad."""
-        if tail["tag"] is not None:
+        if tail["tag"] is not None or tail["late"]:
             return self._language(tail)
         if not (tail["type"] or tail["name"]):
             self._bad("no datatype", token)
@@ -122,7 +122,7 @@ class TermMender:
         return b"^^" + kind
 
     def _language(self, tail: re.Match[bytes]) -> bytes:
-        text = tail["tag"].decode("latin-1")
+        text = (tail["late"] or tail["tag"]).decode("latin-1")
         tag, _, direction = text.partition("--")
         direction = direction.lower()
         new = terms.language_tag(tag)
@@ -132,8 +132,8 @@ class TermMender:
         new += f"--{direction}" if direction else ""
         if new != text:
             self._repaired(f"language tag {text[:100]}")
-        if tail["extra"]:
-            self._repaired("a datatype after a language")
+        if tail["extra"] or tail["late"]:
+            self._repaired("a language and a datatype")
         return f"@{new}".encode()
 
     def _is_tagless(self, term: bytes) -> bool:

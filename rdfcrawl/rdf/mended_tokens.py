@@ -21,7 +21,7 @@ _SPACE: Final = (
     rb"(?:[ \t\r\n]++|#[^\r\n]*+"
     rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\xa0\x85]"
     rb"|\xe2\x80[\x80-\x8b\x8e\x8f\xa8\xa9\xaf]|\xe2\x81\x9f|\xe1\x9a\x80"
-    rb"|\xe3\x80\x80|\xef\xbb\xbf)++"
+    rb"|\xe3\x80\x80|\xef\xbb\xbf|(?<![^\n])(?:<{7}|={7}|>{7}|\|{7})[^\r\n]*+)++"
 )
 PLAIN_SPACE = re.compile(rb"(?>[ \t\r\n]++|#[^\r\n]*+)*+")
 # Also `<<http://e.example/a>>`, and an IRI with line breaks but without spaces
@@ -49,9 +49,9 @@ TAIL = re.compile(
     + _WORD
     + rb"++))?+|\s*+\^\^\s*+(?:(?P<type>"
     + IRI
-    + rb")|(?P<name>"
+    + rb")|(?P<name>(?:(?!@)"
     + _WORD
-    + rb"++)|)"
+    + rb")++)|)(?:@(?P<late>[A-Za-z][\w-]*+))?+"
 )
 _TERM: Final = (
     rb"(?:<[^<>\"\s]*+>|_:[^\s<>\"]++|[\w-]*+:[^\s\"<>()\[\]{};,]*+|\[\s*+\])"

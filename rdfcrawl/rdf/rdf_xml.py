@@ -482,7 +482,7 @@ class RdfXmlReader:
         return found
 
     def _identifier(self, name: str, base: str | None) -> str:
-        stripped = name.strip()
+        stripped = name.strip().lstrip("#")
         found, _ = resolved(f"#{stripped}", base)
         if not is_ncname(name):
             self._mend(f"rdf:ID is no name: {name[:100]}")
