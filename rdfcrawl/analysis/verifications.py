@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 from rdfcrawl.uri import registered_domain
 
 _FOLDER: Final = "verified"

@@ -214,7 +214,7 @@ def _convert(request: InspectionRequest, target: Path) -> InspectionReport:
     Without a statement, the file stays as it is.
     """
     from rdfcrawl.pipelines.callbacks.inspection import inspect
-    from rdfcrawl.stores.drafts import operator_file
+    from rdfcrawl.stores.files import operator_file
 
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")

@@ -1,24 +1,19 @@
-"""Child processes that run a module of the package, and locks between processes.
+"""Child processes that run a module of the package.
 
 A job goes through standard input, as one line of JSON. A command line would show it to
-all users of the machine. A lock of a file, by flock(2), ends with the process.
+all users of the machine.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Final
-
-_POLL_SECS: Final = 0.05  # between two attempts to lock a file
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
 
 
 def module_command(module: str, *words: str) -> list[str]:
@@ -131,51 +126,3 @@ def finish(process: subprocess.Popen[bytes], *, patience_secs: float) -> int:
         except subprocess.TimeoutExpired:
             stop()
     return process.wait()
-
-
-def try_lock(fd: int, *, is_shared: bool = False) -> bool:
-    """Lock an open file; return False if another process has it locked.
-
-    Args:
-        fd: descriptor of the file or folder.
-        is_shared: several processes may have such a lock.
-
-    Raises:
-        OSError: the file system has no locks.
-    """
-    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def wait_for_lock(fd: int, secs: float, *, is_shared: bool = False) -> bool:
-    """Lock an open file as `try_lock` does, for which it waits up to some seconds."""
-    deadline = time.monotonic() + secs
-    while not try_lock(fd, is_shared=is_shared):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECS)
-    return True
-
-
-@contextmanager
-def open_locked(path: Path, flags: int = os.O_RDWR) -> Iterator[int | None]:
-    """Open and lock a file or folder; yield its descriptor.
-
-    None: it does not exist, or another process has it locked.
-
-    Raises:
-        OSError: it cannot be opened, or the file system has no locks.
-    """
-    try:
-        fd = os.open(path, flags, 0o644)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        yield fd if try_lock(fd) else None
-    finally:
-        os.close(fd)

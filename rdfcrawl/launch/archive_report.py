@@ -16,7 +16,7 @@ from rdfcrawl.core.messages import counted, escaped
 from rdfcrawl.pipelines.callbacks.archive_inspection import inspect_archive
 from rdfcrawl.pipelines.callbacks.inspection import InspectionReport, InspectionRequest
 from rdfcrawl.rdf.pretty import pretty
-from rdfcrawl.stores.drafts import operator_file
+from rdfcrawl.stores.files import operator_file
 
 _SHOWN: Final = 20  # captures
 

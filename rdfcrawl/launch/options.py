@@ -19,7 +19,7 @@ from rdfcrawl.core.options.table import (
     switch,
     text,
 )
-from rdfcrawl.core.processes import try_lock
+from rdfcrawl.stores.files import try_lock
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:

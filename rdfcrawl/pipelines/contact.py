@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 
 if TYPE_CHECKING:
     from pathlib import Path

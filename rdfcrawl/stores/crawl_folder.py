@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, path, text
 from rdfcrawl.core.times import advance_to, now_ms
-from rdfcrawl.stores.drafts import replacing_file, sync, synced_file
+from rdfcrawl.stores.files import replacing_file, sync, synced_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

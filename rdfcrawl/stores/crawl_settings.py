@@ -18,7 +18,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.core.errors import hide_logins
 from rdfcrawl.core.options import defaults
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 
 HIDDEN: Final = "***"
 """In place of a secret."""

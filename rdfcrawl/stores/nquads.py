@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.content import QuadChunk, check_statements
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.processes import open_locked
 from rdfcrawl.stores.crawl_folder import ensure_identity, note_worker
+from rdfcrawl.stores.files import open_locked
 from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
     PREFIX,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.processes import try_lock
+from rdfcrawl.stores.files import try_lock
 from rdfcrawl.stores.segment_file import (
     GzipMember,
     TornMember,

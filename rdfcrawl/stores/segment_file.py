@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from rdfcrawl.stores.drafts import sync
+from rdfcrawl.stores.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import redis
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import NETWORK
-from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.log.crawl_log import iter_activities
 from tests.support.processes import children, peak_bytes
 
 if TYPE_CHECKING:

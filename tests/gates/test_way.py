@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Upper limits of functions and files: a change that shortens a way lowers them.
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
-    SEED: (75, 23),
+    SEED: (73, 22),
     "StoreTee.__anext__": (114, 24),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 6),

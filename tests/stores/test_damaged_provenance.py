@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_activities
 from rdfcrawl.stores.segment_file import list_segments, pack_member
 from tests.support.url_events import UrlFetched, write_events
 

@@ -23,8 +23,7 @@ from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.redis.client import async_client, server_facts
 from rdfcrawl.frontier.redis.embedded import ensure_server
 from rdfcrawl.frontier.redis.operations import LuaScripts
-from rdfcrawl.stores.log.crawl_log import iter_latest
-from rdfcrawl.stores.provenance.reading import iter_provenance
+from rdfcrawl.stores.log.crawl_log import iter_latest, iter_provenance
 from rdfcrawl.stores.provenance.statements import iter_statements
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.uri.guard.policy import MAX_PORT

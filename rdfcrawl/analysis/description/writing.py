@@ -33,9 +33,12 @@ from rdfcrawl.analysis.description.vocabularies import (
     describe_host_dataset,
 )
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.stores.drafts import replacing_file
-from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
-from rdfcrawl.stores.provenance.reading import iter_provenance
+from rdfcrawl.stores.files import replacing_file
+from rdfcrawl.stores.log.crawl_log import (
+    CrawlLog,
+    iter_latest_documents,
+    iter_provenance,
+)
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:

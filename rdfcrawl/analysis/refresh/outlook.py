@@ -17,7 +17,7 @@ from rdfcrawl.analysis.refresh.aims import FreshnessPlan
 from rdfcrawl.analysis.refresh.optimal import budget_for, freshness_of
 from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.core.messages import counted
-from rdfcrawl.stores.drafts import synced_file
+from rdfcrawl.stores.files import synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -65,7 +65,7 @@ from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
 from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.sorting import SpillFolder
-from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.log.crawl_log import iter_activities
 
 
 def make_report(

@@ -15,7 +15,7 @@ from typing import Final
 
 from rdfcrawl.core import __version__
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 
 # Folders of a crawl. A report uses all their files, but for locks.
 _SOURCES: Final = (

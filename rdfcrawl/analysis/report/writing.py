@@ -22,7 +22,7 @@ from rdfcrawl.analysis.report.content import (
     shown,
 )
 from rdfcrawl.analysis.report.page import iter_page
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 
 _encode: Final = json.JSONEncoder(allow_nan=False).encode
 PAGE_NAME: Final = "report.html"

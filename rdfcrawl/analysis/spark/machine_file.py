@@ -22,9 +22,9 @@ from rdfcrawl.analysis.report.same_content import stored_once
 from rdfcrawl.analysis.urldb.rank_graph import followed_targets
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.drafts import synced_file
+from rdfcrawl.stores.files import synced_file
+from rdfcrawl.stores.log.crawl_log import iter_activities
 from rdfcrawl.stores.log.links import LinkLog
-from rdfcrawl.stores.provenance.reading import iter_activities
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from rdfcrawl.analysis.urldb.rank_building import (
 from rdfcrawl.analysis.urldb.rank_graph import RankNodes, ranges
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
-from rdfcrawl.stores.drafts import sync
+from rdfcrawl.stores.files import sync
 
 _SCORES: Final = tuple(str(name) for name in RankScore)
 _LEVELS: Final = tuple(f"level_{name}" for name in _SCORES)

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.urldb.building import join_sorted, new_segment, remove_old
 from rdfcrawl.analysis.urldb.files import FOLDER, UrlDatabaseManifest, write_manifest
-from rdfcrawl.stores.drafts import sync
+from rdfcrawl.stores.files import sync
 from rdfcrawl.uri import NormalForm
 
 _LOG: Final = "spark"  # no log has this name, so a build from logs starts empty

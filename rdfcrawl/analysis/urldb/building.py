@@ -28,7 +28,7 @@ from rdfcrawl.analysis.urldb.joining import join
 from rdfcrawl.analysis.urldb.scan import LogScan
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.crawl_folder import LogIdentity
-from rdfcrawl.stores.drafts import sync, synced_file
+from rdfcrawl.stores.files import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.uri import NormalForm

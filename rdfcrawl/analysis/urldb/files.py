@@ -32,8 +32,7 @@ from typing import BinaryIO, Final, NamedTuple, Self
 from zlib import crc32
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.processes import try_lock, wait_for_lock
-from rdfcrawl.stores.drafts import sync, synced_file
+from rdfcrawl.stores.files import sync, synced_file, try_lock, wait_for_lock
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd

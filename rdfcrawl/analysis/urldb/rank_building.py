@@ -41,7 +41,7 @@ from rdfcrawl.analysis.urldb.rank_graph import (
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringSorter
-from rdfcrawl.stores.drafts import sync, synced_file
+from rdfcrawl.stores.files import sync, synced_file
 
 UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
 MEMORY_BYTES: Final = 256 * 1024 * 1024

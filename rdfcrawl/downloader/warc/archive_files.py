@@ -24,8 +24,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.processes import open_locked
 from rdfcrawl.core.times import moment_text
+from rdfcrawl.stores.files import open_locked
 from rdfcrawl.stores.nquads import count_whole_bytes
 from rdfcrawl.stores.segment_file import PREFIX, MemberPacker, SegmentFile, pack_member
 

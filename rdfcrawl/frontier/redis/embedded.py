@@ -30,7 +30,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError
-from rdfcrawl.core.processes import try_lock
+from rdfcrawl.stores.files import try_lock
 
 MIN_VERSION = (6, 2)  # first with ZRANGE BYSCORE and LPOP count, which scripts use
 _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")

@@ -12,7 +12,7 @@ from rdfcrawl.analysis.verifications import SourceKind, SourceName
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Kind
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.stores.provenance.reading import iter_activities
+from rdfcrawl.stores.log.crawl_log import iter_activities
 from rdfcrawl.stores.provenance.records import Activity, written_url
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of

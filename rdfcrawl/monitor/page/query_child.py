@@ -27,11 +27,11 @@ import pyoxigraph as ox
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import PREFIXES
-from rdfcrawl.core.processes import wait_for_lock
 from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
 from rdfcrawl.rdf.results import WRITERS, json_term
+from rdfcrawl.stores.files import wait_for_lock
 from rdfcrawl.stores.followers.oxigraph import LOCK_NAME
 from rdfcrawl.stores.followers.queried_store import QueriedStore
 from rdfcrawl.stores.followers.query import invalid_query, run_query

@@ -24,7 +24,7 @@ from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshPlanner
-from rdfcrawl.stores.drafts import sync, synced_file
+from rdfcrawl.stores.files import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:

@@ -74,7 +74,6 @@ class DocumentDiscovery:
         wanted = context.arguments.harvest
         self._wants_endpoints = Kind.SPARQL in wanted
         self._wants_offers = not _OF_SITES.isdisjoint(wanted)
-        self._fetches = PageFetches(context.state_store)
         self._harvest = harvest
         self._endpoints = context.arguments.endpoints
         self._known_offers: set[str] = set()
@@ -261,6 +260,10 @@ class DocumentDiscovery:
             if each.record.kind is not Kind.SPARQL or each.record.url not in named
         )
         return replace(found, follow_ups=kept)
+
+    @cached_property
+    def _fetches(self) -> PageFetches:
+        return PageFetches(self._context.state_store)
 
     @cached_property
     def _found(self) -> FoundSources:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
 from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
 from rdfcrawl.core.messages import escaped
-from rdfcrawl.core.processes import try_lock
 from rdfcrawl.rdf.serializing import StatementSerializer, packer
-from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.export.items import write_items
 from rdfcrawl.stores.export.plan import HDT, LINES, PARQUET, ExportPlan, FileFormat
+from rdfcrawl.stores.files import sync, try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,9 +15,12 @@ from rdfcrawl.rdf.graphs import SERVICE
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
-from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import (
+    CrawlLog,
+    iter_latest_documents,
+    iter_provenance,
+)
 from rdfcrawl.stores.log.documents import LogDocument, made_document
-from rdfcrawl.stores.provenance.reading import iter_provenance
 from rdfcrawl.stores.provenance.statements import GRAPH, iter_statements
 from rdfcrawl.stores.scratch_table import scratch_table
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import PASSING, StoreFault, passing_fault
-from rdfcrawl.core.processes import wait_for_lock
+from rdfcrawl.stores.files import wait_for_lock
 from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 

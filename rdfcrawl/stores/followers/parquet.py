@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, needed_by_operator
-from rdfcrawl.stores.drafts import sync
+from rdfcrawl.stores.files import sync
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS
 from rdfcrawl.stores.followers.renewed import (
     RENEW_SECS,

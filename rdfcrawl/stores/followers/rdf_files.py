@@ -22,7 +22,7 @@ from rdfcrawl.rdf.serializing import (
     packer,
     read_statements,
 )
-from rdfcrawl.stores.drafts import sync
+from rdfcrawl.stores.files import sync
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS
 from rdfcrawl.stores.followers.renewed import (
     NO_HOST,

@@ -12,7 +12,7 @@ from typing import Final
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.messages import counted
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.documents import Checkpoint

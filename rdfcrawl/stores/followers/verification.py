@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from rdfcrawl.core.batches import in_batches
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.namespaces import XSD
-from rdfcrawl.core.processes import open_locked, try_lock
+from rdfcrawl.stores.files import open_locked, try_lock
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
 from rdfcrawl.stores.followers.statements import file_of
 

@@ -30,8 +30,8 @@ from rdfcrawl.stores.log.documents import (
     LogDocument,
     iter_documents,
 )
-from rdfcrawl.stores.provenance.blocks import ActivityBlock
-from rdfcrawl.stores.provenance.reading import read_blocks
+from rdfcrawl.stores.provenance.blocks import ActivityBlock, read_blocks
+from rdfcrawl.stores.provenance.records import Activity
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import SEAL, GzipMember, list_segments
 
@@ -296,6 +296,28 @@ def iter_latest_documents(
             if latest.has(document.segment, number):
                 yield document
         log.check_kept(identity)
+
+
+def iter_provenance(folder: Path) -> Iterator[ActivityBlock]:
+    """Yield the readable blocks of a folder of segments.
+
+    Damaged members are skipped, and logged. A segment that has been removed meanwhile
+    is skipped, too.
+    """
+
+    def warn(damage: SegmentDamage) -> None:
+        logger.warning("%s: %s", folder.parent, damage)
+
+    for path in list_segments(folder) if folder.is_dir() else ():
+        name = f"{folder.name}/{path.name}"
+        for found, _ in iter_read(path, name, 0, read=read_blocks, on_damage=warn):
+            yield from found
+
+
+def iter_activities(folder: Path) -> Iterator[Activity]:
+    """Yield the readable activities of a folder of segments."""
+    for block in iter_provenance(folder):
+        yield from block.activities
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from rdfcrawl.stores.provenance.records import (
     SameContent,
     WorkerAgent,
 )
-from rdfcrawl.stores.segment_file import TornMember
+from rdfcrawl.stores.segment_file import GzipMember, TornMember, iter_content
 
 _FIELDS: Final = Activity._fields
 _DEFAULTS: Final = Activity("")
@@ -137,6 +137,15 @@ def iter_blocks(lines: Iterable[bytes]) -> Iterator[ActivityBlock]:
     for text in lines:
         for line in text.splitlines():
             yield decode_block(line)
+
+
+def read_blocks(fd: int, member: GzipMember) -> list[ActivityBlock]:
+    """Return the blocks of a member.
+
+    Raises:
+        TornMember: it is damaged, or has a line that is no block.
+    """
+    return list(iter_blocks((b"".join(iter_content(fd, member)),)))
 
 
 def decode_block(line: bytes) -> ActivityBlock:

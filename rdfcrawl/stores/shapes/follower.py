@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self, TextIO
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 from rdfcrawl.stores.followers.local_disk import DocumentsFile, key_of, opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions

@@ -33,7 +33,7 @@ from rdfcrawl.sources.resourcesync.mirror import (
     version_of,
 )
 from rdfcrawl.sources.resourcesync.patch import MAX_BYTES, apply_patch
-from rdfcrawl.stores.drafts import synced_file
+from rdfcrawl.stores.files import synced_file
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document

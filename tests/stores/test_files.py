@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.files import replacing_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,8 @@
-"""Replace files atomically, and make files and folders durable.
+"""Files that several processes use: replaced atomically, made durable, locked.
 
 Several processes may write one file at the same time: each writes its own draft, and
-the last one counts. The next writer removes the drafts of killed processes.
+the last one counts. The next writer removes the drafts of killed processes. A lock of a
+file, by flock(2), ends with the process.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
-from rdfcrawl.core.processes import open_locked
-
 _DRAFT: Final = ".draft"
+_POLL_SECS: Final = 0.05  # between two attempts to lock a file
 
 
 @contextmanager
@@ -112,3 +113,51 @@ def synced_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def try_lock(fd: int, *, is_shared: bool = False) -> bool:
+    """Lock an open file; return False if another process has it locked.
+
+    Args:
+        fd: descriptor of the file or folder.
+        is_shared: several processes may have such a lock.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(fd: int, secs: float, *, is_shared: bool = False) -> bool:
+    """Lock an open file as `try_lock` does, for which it waits up to some seconds."""
+    deadline = time.monotonic() + secs
+    while not try_lock(fd, is_shared=is_shared):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECS)
+    return True
+
+
+@contextmanager
+def open_locked(path: Path, flags: int = os.O_RDWR) -> Iterator[int | None]:
+    """Open and lock a file or folder; yield its descriptor.
+
+    None: it does not exist, or another process has it locked.
+
+    Raises:
+        OSError: it cannot be opened, or the file system has no locks.
+    """
+    try:
+        fd = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield fd if try_lock(fd) else None
+    finally:
+        os.close(fd)
