@@ -8,6 +8,7 @@ Source: The Open Archives Initiative Protocol for Metadata Harvesting 2.0 (2015)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -37,6 +38,8 @@ _ELEMENTS: Final = frozenset(
     | {"identifier", "language", "publisher", "relation", "rights", "source"}
     | {"subject", "title", "type"}
 )
+_HEADER = re.compile(r"\s*+<(?:[\w.-]++:)?header[\s>]")
+_HEADER_CHARS: Final = 200
 _TEXTS: Final = frozenset({"identifier", "title", "description", "abstract"})
 _IDENTIFIERS: Final = frozenset({f"{DC}identifier", f"{DCTERMS}identifier"})
 _NODE: Final = frozenset({"about", "ID", "nodeID"})
@@ -181,6 +184,11 @@ class OaiReader:
             SourceFault: see `read_oai_pmh`.
         """
         for event in self._markup.events():
+            if isinstance(event, StartTag) and self._lacks_end(event):
+                del self._path[self._path.index("record") :]
+                self._rdf, self._n_inside = None, 0
+                if (record := self._take()) is not None:
+                    yield record
             if self._rdf is not None:
                 self._feed_rdf(self._rdf, event)
             elif isinstance(event, StartTag):
@@ -194,6 +202,11 @@ class OaiReader:
         if self._identifier():
             self.cut = self._take()
         self.response.is_complete = self.response.is_found and not self._markup.is_cut
+
+    def _lacks_end(self, tag: StartTag) -> bool:
+        """Return whether a tag begins a record within another one."""
+        is_record = tag.name.endswith("record") and "record" in self._path
+        return is_record and bool(_HEADER.match(self._markup.ahead(_HEADER_CHARS)))
 
     def _start(self, tag: StartTag) -> None:
         if self._n_inside or (self._is_in_value and not tag.name.startswith(RDF)):

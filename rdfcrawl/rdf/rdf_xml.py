@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 _ITS: Final = "http://www.w3.org/2005/11/its"
+# Pictures and packets of metadata that have RDF: SVG and XMP
+_HOSTS: Final = ("http://www.w3.org/2000/svgsvg", "adobe:ns:meta/")
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 _TYPE: Final = f"<{RDF}type>"
 _XML_LITERAL: Final = f"{RDF}XMLLiteral"
@@ -122,14 +124,19 @@ class RdfXmlReader:
         inner = RdfXmlElement(
             "node", tag.name, around.base, around.language, around.direction
         )
+        is_rdf = tag.name == f"{RDF}RDF"
+        is_root_of_host = around.kind == "doc" and tag.name.startswith(_HOSTS)
+        if (around.kind == "host" or is_root_of_host) and not is_rdf:
+            inner.kind = "host"
+            self._open.append(inner)
+            return
         known, others = self._sorted_attributes(tag, inner)
         self._open.append(inner)
-        is_rdf = tag.name == f"{RDF}RDF"
         if around.kind == "doc" and not is_rdf and self._is_around(tag, known):
             inner.kind = "doc"  # the RDF may be inside
             self._skip(f"the root is {tag.name}")
         elif is_rdf:
-            if around.kind != "doc":
+            if around.kind not in ("doc", "host"):
                 self._skip("rdf:RDF inside of RDF")
             inner.kind = "rdf"
             if around.kind in ("property", "list"):
@@ -310,7 +317,7 @@ class RdfXmlReader:
     def _end(self, *, is_closed: bool) -> None:
         """End the innermost element, which may lack its end tag."""
         inner = self._open.pop()
-        if inner.kind in ("doc", "rdf", "nested", "node"):
+        if inner.kind in ("doc", "host", "rdf", "nested", "node"):
             return
         triples = self._held.pop() if inner.kind == "triple" else []
         if inner.kind == "literal" and self._open[-1].kind == "literal":
@@ -406,7 +413,7 @@ class RdfXmlReader:
         elif inner.kind == "literal":
             if inner.content is not None and self._has_room(inner, len(text)):
                 inner.content.text(text)
-        elif text.strip(" \t\r\n\ufeff"):
+        elif inner.kind != "host" and text.strip(" \t\r\n\ufeff"):
             self._skip(f"text between elements: {text.strip()[:100]}")
 
     def _aside(self, text: str) -> None:

@@ -35,8 +35,8 @@ class RdfXmlElement:
     """An open element.
 
     `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`; `nested`
-    is an rdf:RDF in a property. `types` are of nodes in a property that may be
-    properties, if its end is missing.
+    is an rdf:RDF in a property, and `host` an element of SVG or XMP around RDF. `types`
+    are of nodes in a property that may be properties, if its end is missing.
     """
 
     kind: str

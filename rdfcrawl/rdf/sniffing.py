@@ -134,9 +134,7 @@ _XML_ELEMENT = re.compile(
 _NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
 # Roots of other vocabularies, in which an RDF/XML parser would still find statements;
 # `Ontology` is OWL/XML.
-_OTHER_ROOTS = frozenset(
-    {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
-)
+_OTHER_ROOTS = frozenset(b"feed rss svg svg:svg sparql x:xmpmeta Ontology".split())
 _XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
 JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
 _RDF_JSON_START = re.compile(
@@ -476,6 +474,8 @@ def _format_of_root(match: re.Match[bytes], head: bytes) -> formats.Format | Non
     if lower & _OWN_ROOTS.keys():
         return _OWN_ROOTS[min(lower & _OWN_ROOTS.keys())]
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
+    if lower & {b"svg", b"xmpmeta"} and b":RDF" in head and b" property=" not in head:
+        names.add(b"RDF")  # in their metadata, and no RDFa
     if b"RDF" in names or (
         _RDF_NAMESPACE in head
         and (_NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS)
