@@ -1,6 +1,7 @@
 """XML literals of RDF/XML as text, by exclusive canonicalization with comments.
 
-Most literals have few and plain tags, which need no parser: see `canonical_tags`.
+lxml writes all literals of a block at once. Expat reads them one by one if lxml refuses
+one, or if other elements than the root and those of literals declare namespaces.
 """
 
 from __future__ import annotations
@@ -8,17 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from xml.parsers import expat
 
+from lxml import etree
+
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.canonical_tags import (
-    PLAIN_TAG,
-    PLAIN_TEXT,
-    Namespaces,
-    canonical_content,
-    plain_content,
-)
 from rdfcrawl.rdf.trix import SEPARATOR, XmlContent
 
 START = re.compile(
@@ -31,18 +27,27 @@ _PARSE_TYPE_NAME: Final = SEPARATOR.join((RDF, "parseType"))
 _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
 _ROOT_NAMESPACE: Final = f' xmlns:rdf="{RDF}"'.encode()
 _DECLARED = re.compile(
-    rb"\sxmlns(?::([\w.-]++))?+\s*+=\s*+(?:\"([^\"&<\s]++)\"|'([^'&<\s]++)')"
+    rb"\sxmlns(?::[\w.-]++)?+\s*+=\s*+(?:\"[^\"&<\s]++\"|'[^'&<\s]++')"
 )
-# No other literal is inside, so each byte is looked at once.
-_PLAIN_LITERAL = re.compile(
-    rb"<([A-Za-z][\w.:-]*+) rdf:%b>"
-    rb"((?>%b|&(?:amp|lt|gt);|<(?!/\1>|[\w.:-]++ rdf:parseType)%b>)*+)(?=</\1>)"
-    % (LITERAL, PLAIN_TEXT, PLAIN_TAG)
+_ATTRIBUTES: Final = (
+    rb"(?:\s++(?!rdf:parseType)[^\s=<>\"']++=(?:\"[^\"<]*+\"|'[^'<]*+'))*+"
 )
-_PLAIN_TEXT = re.compile(
-    rb"<([A-Za-z][\w.:-]*+) rdf:%b>(?:%b)?+</\1>" % (LITERAL, PLAIN_TEXT)
+# Content that is well-formed ends at the first end tag of this name.
+_LITERAL = re.compile(
+    rb"(<([A-Za-z][\w.:-]*+)(?! rdf:about)%b\srdf:)%b(%b\s*+/?+>)"
+    rb"(?:(?<=/>)|([^<]*+(?:<(?!/\2\s*+>)[^<]*+)*+))"
+    % (_ATTRIBUTES, LITERAL, _ATTRIBUTES)
 )
-_MAX_PLAIN_BYTES: Final = 64 * 1024
+_N_PARTS: Final = 5  # text outside, two parts of a tag and its name between, content
+_NOT_TEXT = re.compile(rb"[<>&\x00-\x08\x0b\x0c\x0e-\x1f\xef]")
+# Elements around literals, and their end after all have been escaped
+_ROOT: Final = b'<_.:all xmlns:_.="urn:x"%b><_.:one%b</_.:one></_.:all>'
+_NEXT: Final = b"</_.:one><_.:one"
+_BEGIN: Final = b'&lt;_.:all xmlns:_.="urn:x"&gt;&lt;_.:one&gt;'
+_BETWEEN: Final = b"&lt;/_.:one&gt;&lt;_.:one&gt;"
+_END: Final = b"&lt;/_.:one&gt;&lt;/_.:all&gt;"
+_PARSER: Final = etree.XMLParser(resolve_entities=False)
+_MAX_BULK_BYTES: Final = 2**20  # of a literal that is cut, and the block behind it
 _MAX_UNSEEN_BYTES: Final = 4 * 2**20
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
 _MAX_REST_BYTES: Final = 4 * 2**20
@@ -57,61 +62,56 @@ class LiteralScreen:
     """Writer of XML literals as text, by exclusive canonicalization with comments.
 
     Source: RDF/XML section 7.2.17.
-
-    Attributes:
-        is_mixed: not all literals are plain.
     """
 
     def __init__(self) -> None:
-        self.is_mixed = False
         self._rest = b""
         self._content: XmlContent | None = None  # of the open literal
         self._is_closed = False
         self._end = _end_of(b"")
-        # Text without plain literals, which the parser sees before another one.
+        self._bulk: _BulkWriter | None = None
+        self._is_bulk = True
+        # Text with literals as text, which the parser sees before another one.
         self._unseen: list[bytes] = []
         self._n_unseen = 0
-        self._has_root = False
-        self._n_root = 0  # bytes before the end of the tag of the root, if they follow
-        # Of the root, if no other element has declared any.
-        self._namespaces: Namespaces | None = None
 
-    def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the text with literals as text.
+    def feed(self, block: bytes, *, is_last: bool) -> tuple[bytes, bytes]:
+        """Return the text with literals as text, and the same for checks of its tags.
+
+        The latter may lack the text of literals.
 
         Raises:
             MendingNeeded: not well-formed, or a literal that is too long.
         """
         text, self._rest = self._rest + block, b""
         try:
+            if self._is_bulk:
+                self._bulk = self._bulk or _BulkWriter(text)
+                if written := self._bulk.write(text, is_last=is_last):
+                    self._rest = written.rest
+                    self._note_unseen(written.text)
+                    return written.text, written.tags
+                self._is_bulk = False
+                self._see()
             parts = [*self._parts(text, is_last=is_last)]
         except expat.ExpatError as error:
             raise MendingNeeded from error
         if len(self._rest) > _MAX_REST_BYTES:
             raise MendingNeeded
-        return b"".join(parts)
+        text = b"".join(parts)
+        return text, text
 
     def _parts(self, text: bytes, *, is_last: bool) -> Iterator[bytes]:
         at = 0
-        if self._content is None and (plain := self._plain_part(text)):
-            yield plain[0]
-            at = plain[1]
         while True:
             if self._content is None:
                 tag = _literal_tag(text, at)
                 end = tag.start() if tag else _end_of_tags(text, at, is_last=is_last)
-                self._pass(text[at:end])
+                self._parser.Parse(text[at:end])
                 yield text[at:end]
                 if tag is None:
                     self._rest = text[end:]
                     return
-                if plain := self._plain_content(text, tag):
-                    self._unseen.append(tag[0])
-                    yield tag[0].replace(LITERAL, _DATATYPE, 1)
-                    yield plain[0]
-                    at = plain[1]
-                    continue
-                self._see()
                 yield self._open(tag)
                 at = tag.end()
             else:
@@ -131,49 +131,11 @@ class LiteralScreen:
                 at = end
 
     @cached_property
-    def _parser(self) -> expat.XMLParserType:  # not for plain literals alone
+    def _parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate("utf-8", SEPARATOR)
         parser.namespace_prefixes = True
         parser.buffer_text = True
         return parser
-
-    def _plain_part(self, text: bytes) -> tuple[bytes, int] | None:
-        """Return the text before the last literal, if all in it are plain, and its end.
-
-        Otherwise literals are read one by one.
-        """
-        self._look_at_root(text)
-        if self.is_mixed:
-            return None
-        end = text.rfind(b"<", 0, max(text.rfind(LITERAL), 0))
-        namespaces = self._namespaces
-        part = text[: max(end, 0)]
-        if not part or namespaces is None or (b"!" in part and b"<!" in part):
-            return None
-        new = _typed(part, namespaces, part.count(LITERAL), self._n_root)
-        if new is None:
-            return None
-        self._n_root = 0
-        self._note_unseen(new)
-        return new, end
-
-    def _look_at_root(self, text: bytes) -> None:
-        if not self._has_root:
-            self._has_root = True
-            if root := ROOT.search(text, 0, HEAD_BYTES):
-                self._namespaces, self._n_root = _namespaces_of(root[0]), root.end()
-
-    def _pass(self, text: bytes) -> None:
-        """Note text outside of literals."""
-        self._look_at_root(text)
-        if _n_declared(text, self._n_root):
-            self._namespaces = None
-        self._n_root = 0
-        if b"<!" in text:  # comments may have tags of literals
-            is_closed = text.rfind(b"<!--") < text.rfind(b"-->")
-            if not is_closed or text.count(b"<!") != text.count(b"<!--"):
-                self._namespaces = None
-        self._note_unseen(text)
 
     def _note_unseen(self, text: bytes) -> None:
         self._unseen.append(text)
@@ -185,26 +147,6 @@ class LiteralScreen:
         self._parser.Parse(b"".join(self._unseen))
         self._unseen.clear()
         self._n_unseen = 0
-
-    def _plain_content(
-        self, text: bytes, tag: re.Match[bytes]
-    ) -> tuple[bytes, int] | None:
-        """Return the canonical content of a plain literal and its end, else None."""
-        name, start = tag["name"], tag[0]
-        if (
-            self._namespaces is None
-            or b" rdf:" + LITERAL not in start
-            or _n_declared(start)
-            or start.endswith(b"/>")
-        ):
-            return None
-        end = text.find(b"</%s>" % name, tag.end(), tag.end() + _MAX_PLAIN_BYTES)
-        content = (
-            canonical_content(text[tag.end() : end], self._namespaces)
-            if end >= 0
-            else None
-        )
-        return None if content is None else (content, end)
 
     def _open(self, tag: re.Match[bytes]) -> bytes:
         """Parse a start tag, and return the one of a typed literal in its place."""
@@ -243,70 +185,106 @@ class LiteralScreen:
         parser.ProcessingInstructionHandler = None
 
 
-def with_plain_literals(text: bytes, root: bytes) -> bytes | None:
-    """Return text behind the root with literals as text; empty if not all are plain.
+class _Written(NamedTuple):
+    """Text with literals as text, the same without these, and what follows."""
 
-    None if that is not known, since there is something else.
-    """
-    tag = ROOT.search(root)
-    namespaces = _namespaces_of(tag[0]) if tag else None
-    n_literals = text.count(LITERAL)
-    if (
-        namespaces is None
-        or not n_literals
-        or n_literals < text.count(b"parseType")
-        or (b"!" in text and b"<!" in text)
-    ):
-        return None
-    return _typed(text, namespaces, n_literals, 0) or b""
+    text: bytes
+    tags: bytes
+    rest: bytes
 
 
-def _typed(
-    text: bytes, namespaces: Namespaces, n_literals: int, n_root: int
-) -> bytes | None:
-    """Return text with its plain literals as text; None if there are not so many.
+class _BulkWriter:
+    """Writer of many literals by one call of lxml.
 
-    Or if others than the root, of `n_root` bytes, declare namespaces.
-    """
-    first = text.find(b"<", text.find(LITERAL))
-    if (
-        text.startswith(b"</", first)
-        and len(_PLAIN_TEXT.findall(text)) == n_literals
-        and not _n_declared(text, n_root)
-    ):
-        return text.replace(LITERAL, _DATATYPE)
-    writer = _PlainWriter(namespaces)
-    new = _PLAIN_LITERAL.sub(writer.write, text)
-    n_names = text.count(b"xmlns", n_root) - writer.n_names
-    if n_names:  # outside of literals
-        n_names -= text.count(b"xmlns.", n_root) - writer.n_dots
-    return None if n_names or n_literals != writer.n_written else new
-
-
-class _PlainWriter:
-    """Writer of plain literals as text.
-
-    Attributes:
-        n_written: literals.
-        n_names: times that they have `xmlns`.
-        n_dots: times that a dot follows it.
+    Args:
+        text: the beginning of the document, with its root.
     """
 
-    def __init__(self, namespaces: Namespaces) -> None:
-        self._namespaces = namespaces
-        self.n_written = self.n_names = self.n_dots = 0
+    def __init__(self, text: bytes) -> None:
+        root = ROOT.search(text, 0, HEAD_BYTES)
+        self._n_root = root.end() if root else 0  # bytes up to the end of its tag
+        self._namespaces = _namespaces_of(root[0]) if root else None
 
-    def write(self, found: re.Match[bytes]) -> bytes:
-        """Return the element of a literal, without its end tag, as a typed one."""
-        name, content = found.groups()
-        new = plain_content(content, self._namespaces)
-        if new is None:
-            return found[0]
-        if b"xmlns" in content:
-            self.n_names += content.count(b"xmlns")
-            self.n_dots += content.count(b"xmlns.")
-        self.n_written += 1
-        return b"<%b rdf:%b>%b" % (name, _DATATYPE, new)
+    def write(self, text: bytes, *, is_last: bool) -> _Written | None:
+        """Return text with literals as text, and the rest of it, which is cut.
+
+        None if literals are not known to be well-formed.
+        """
+        parts = _LITERAL.split(text)
+        rest = b"" if is_last else _cut_off(parts)
+        if len(rest) > _MAX_BULK_BYTES or not self._is_known(parts[::_N_PARTS]):
+            return None
+        self._n_root = 0
+        contents = [content or b"" for content in parts[4::_N_PARTS]]
+        canonical = self._canonical(contents, parts[1::_N_PARTS], parts[3::_N_PARTS])
+        if canonical is None:
+            return None
+        parts[2::_N_PARTS] = [_DATATYPE] * len(contents)
+        parts[4::_N_PARTS] = [b""] * len(contents)
+        tags = b"".join(parts)
+        parts[4::_N_PARTS] = canonical
+        return _Written(b"".join(parts), tags, rest)
+
+    def _is_known(self, outside: list[bytes]) -> bool:
+        """Return whether all literals were found, and all namespaces are known."""
+        text, begin = b"".join(outside), self._n_root
+        return (
+            self._namespaces is not None
+            and begin <= len(outside[0])
+            and LITERAL not in text
+            and not _n_declared(text, begin)
+            and (
+                (b"!" not in text and text.count(b"?") == text.count(b"?", 0, begin))
+                or all(map(_has_comments_alone, (outside[0][begin:], *outside[1:])))
+            )
+        )
+
+    def _canonical(
+        self, contents: list[bytes], *tags: list[bytes]
+    ) -> list[bytes] | None:
+        """Return the escaped canonical form of contents, for the tags around them."""
+        joined, names = b"".join(contents), b"".join(map(b"".join, tags))
+        if b"xmlns:rdf" in names or b"_.:" in joined:
+            return None
+        if not _NOT_TEXT.search(joined):
+            return contents
+        elements = b">" + (_NEXT + b">").join(contents)
+        if n_declared := _n_declared(names):
+            starts = [
+                b"".join(_DECLARED.findall(b"".join(tag)))
+                for tag in zip(*tags, strict=True)
+            ]
+            if n_declared != sum(map(_n_declared, starts)):
+                return None
+            elements = _NEXT.join(map(b">".join, zip(starts, contents, strict=True)))
+        try:
+            root = etree.fromstring(_ROOT % (self._namespaces, elements), _PARSER)
+            xml: bytes = etree.tostring(
+                root, method="c14n", exclusive=True, with_comments=True
+            )
+        except etree.LxmlError:
+            return None
+        xml = xml.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        return xml[len(_BEGIN) : -len(_END)].split(_BETWEEN)
+
+
+def _cut_off(parts: list[bytes]) -> bytes:
+    """Remove a literal or tag that is cut from the end of a text, and return it."""
+    if len(parts) > 1 and not parts[-1]:  # no end tag follows
+        begin, _, end, content, _ = parts[-_N_PARTS:]
+        del parts[-_N_PARTS:]
+        return b"".join((begin, LITERAL, end, content or b""))
+    last = parts[-1]
+    n_complete = _end_of_tags(last, 0, is_last=False)
+    parts[-1] = last[:n_complete]
+    return last[n_complete:]
+
+
+def _has_comments_alone(text: bytes) -> bool:
+    """Return whether no comment is cut, and nothing else may have tags as text."""
+    n_asides = text.count(b"<!") + text.count(b"<?")
+    is_closed = text.rfind(b"<!--") < text.rfind(b"-->")
+    return not n_asides or (is_closed and n_asides == text.count(b"<!--"))
 
 
 def _n_declared(text: bytes, begin: int = 0) -> int:
@@ -316,15 +294,11 @@ def _n_declared(text: bytes, begin: int = 0) -> int:
 
 
 @lru_cache(maxsize=64)
-def _namespaces_of(tag: bytes) -> Namespaces | None:
+def _namespaces_of(root: bytes) -> bytes | None:
     """Return the namespaces that a root declares; None if not all are known."""
-    found = _DECLARED.findall(tag)
-    is_known = len(found) == _n_declared(tag) and _ROOT_NAMESPACE in tag
-    return (
-        tuple((name.decode(), (one or two).decode()) for name, one, two in found)
-        if is_known
-        else None
-    )
+    found = _DECLARED.findall(root)
+    is_known = len(found) == _n_declared(root) and _ROOT_NAMESPACE in root
+    return b"".join(found) if is_known else None
 
 
 @lru_cache(maxsize=64)

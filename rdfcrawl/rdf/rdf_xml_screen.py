@@ -23,7 +23,6 @@ from rdfcrawl.rdf.rdf_xml_literals import (
     START,
     LiteralScreen,
     MendingNeeded,
-    with_plain_literals,
 )
 from rdfcrawl.rdf.rdf_xml_names import NameScreen
 from rdfcrawl.rdf.rdf_xml_stripes import has_stripes
@@ -56,6 +55,11 @@ _ITS = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/2005/11/its[
 _VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
 _PARSE_TYPE = re.compile(rb"parseType\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
 _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
+_USUAL_TYPES: Final = tuple(
+    b' rdf:parseType="%b">' % value
+    for value in (b"Literal", b"Collection", b"Resource")
+)
+_NOT_FIRST = re.compile(rb" rdf:parseType=(?<![\w.-] rdf:parseType=)")
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
@@ -73,10 +77,6 @@ _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
-_PARSE_TYPE_MARK: Final = outline_of(b"parseType")
-_LITERAL_END: Final = LITERAL.removeprefix(b"parseType") + b">"
-_USUAL_ENDS: Final = (b'="Collection">', b'="Resource">', _LITERAL_END)
-_ALONE = re.compile(rb"<[^\s<>=\"']++\s++[\w.-]++:\Z")  # before the only attribute
 _TAIL_BYTES: Final = 2048  # with comments behind the root
 
 
@@ -125,18 +125,15 @@ class RdfXmlScreen(XmlScreen):
                 raise MendingNeeded
         self._names.check(block, begin, self._values)
         is_alone = is_last and not self._is_begun and self._is_rdf
-        text = block[begin:] if begin else block
+        if b"parseType" in block and not self._has_usual_parse_types(block):
+            block = self._with_parse_types(block)
+        text = block
+        if self._literals is not None:
+            block, text = self._literals.feed(block, is_last=is_last)
+        text = text[begin:] if begin else text
         outline = outline_of(text)
-        parsed = block
         if _has_rare_values(text, outline) or any(name in text for name in self._its):
             raise MendingNeeded
-        if _PARSE_TYPE_MARK in outline:
-            parsed = self._with_types(block, begin, is_alone=is_alone)
-        if self._literals is not None:
-            parsed = self._literals.feed(parsed, is_last=is_last)
-        if parsed is not block:
-            block, text = parsed, parsed[begin:]
-            outline = outline_of(text)
         if not has_stripes(outline, begins_with_node=self._begins_with_node):
             text = self._checked(text, outline)
             outline = outline_of(text)
@@ -207,21 +204,6 @@ class RdfXmlScreen(XmlScreen):
             return block[:begin] + tag + block[end:]
         return block
 
-    def _with_types(self, block: bytes, begin: int, *, is_alone: bool) -> bytes:
-        """Return a text with the values of `rdf:parseType` that the parser knows.
-
-        Plain literals are typed, if the block is all of the document.
-        """
-        text = block[begin:]
-        typed = with_plain_literals(text, block[:begin]) if is_alone else None
-        if typed:
-            return block[:begin] + typed
-        if not self._has_usual_parse_types(text):
-            block = self._with_parse_types(block)
-        if typed is not None and self._literals is not None:
-            self._literals.is_mixed = True
-        return block
-
     def _with_parse_types(self, block: bytes) -> bytes:
         """Return the text with other values of `rdf:parseType` read as Literal.
 
@@ -251,14 +233,11 @@ class RdfXmlScreen(XmlScreen):
 
         For XML literals, the screen of them is set.
         """
-        parts = block.split(b"parseType")
-        if not all(part.startswith(_USUAL_ENDS) for part in parts[1:]):
+        n_literals, *others = map(block.count, _USUAL_TYPES)
+        n_types = block.count(b"parseType")
+        if n_literals + sum(others) != n_types or _NOT_FIRST.search(block):
             return False
-        tags = {part[part.rfind(b"<") :] for part in parts[:-1]}
-        if not all(map(_ALONE.match, tags)):
-            return False
-        has_literals = any(part.startswith(_LITERAL_END) for part in parts[1:])
-        if has_literals and self._literals is None:
+        if n_literals and self._literals is None:
             if self._is_begun:
                 raise LiteralsNeeded
             self._literals = LiteralScreen()

@@ -1,9 +1,10 @@
-"""XML literals in canonical form, as lxml writes them."""
+"""XML literals in canonical form, as the standard library writes them."""
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import canonicalize
+
 import pytest
-from lxml import etree
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.parse import parse
@@ -11,6 +12,7 @@ from rdfcrawl.rdf.terms import literal
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 NAMES = f'xmlns:rdf="{RDF}" xmlns:e="http://e.example/" xmlns:o="http://o.example/"'
+MEDIA_TYPE = "application/rdf+xml"
 CONTENTS = [
     "text &amp; more",
     '<p z="1" a="2"/>',
@@ -22,7 +24,17 @@ CONTENTS = [
     '<e:p xmlns:e="http://new.example/"><e:q/></e:p><e:p/>',
     '<p xml:lang="en" xmlns:n="http://unused.example/">t</p>',
     '<p a="%d %s \\1"><br/>\nü</p>',
-    "<p a='1'\nb='2'>t<!-- c --></p>",
+    "<p a='1'\nb='2'>t<!-- c --></p><?pi d?>",
+    "<![CDATA[<p>]]>&#233;<p>&#13;</p>",
+    '<p><q rdf:parseType="Literal">t</q></p>',
+]
+# Read one by one
+ODD = [
+    "<e:p>t</e:p>",
+    '<p xmlns="relative"/>',
+    "<p>_.:</p>",
+    '<p xml:id="1"/>',
+    "<p>" * 300 + "</p>" * 300,
 ]
 
 
@@ -35,17 +47,16 @@ def values(contents: list[str], names: str = NAMES) -> tuple[list[bytes], set[Re
     )
     text = f"<rdf:RDF {names}>{nodes}</rdf:RDF>".encode()
     url = "http://h.example/doc"
-    parser = parse(text, url=url, graph=None, media_type="application/rdf+xml")
+    parser = parse(text, url=url, graph=None, media_type=MEDIA_TYPE)
     lines = b"".join(parser).splitlines()
     objects = [line.split(b" ", 2)[2].rpartition(b"^^")[0] for line in lines]
     return objects, {fault.reason for fault in parser.faults}
 
 
 def canonical(content: str) -> bytes:
-    """Return the canonical form by lxml, as a literal."""
-    root = etree.fromstring(f"<none {NAMES}>{content}</none>")
-    text = etree.tostring(root, method="c14n", exclusive=True, with_comments=True)
-    return literal(text.decode()[len("<none>") : -len("</none>")]).encode()
+    """Return the canonical form, as a literal."""
+    text = canonicalize(f"<none {NAMES}>{content}</none>", with_comments=True)
+    return literal(text[len("<none>") : -len("</none>")]).encode()
 
 
 def test_literals_are_canonical() -> None:
@@ -53,6 +64,42 @@ def test_literals_are_canonical() -> None:
     found, faults = values(CONTENTS)
     assert found == [canonical(content) for content in CONTENTS]
     assert not faults
+
+
+@pytest.mark.parametrize("content", ODD)
+def test_literals_that_are_not_written_with_others(content: str) -> None:
+    """If one literal is odd, then it and all others are in canonical XML."""
+    contents = [CONTENTS[1], content, CONTENTS[5]]
+    found, faults = values(contents)
+    assert found == [canonical(each) for each in contents]
+    assert not faults
+
+
+@pytest.mark.parametrize("content", ["<o:q>t</o:q>", "<e:p>t</e:p>"])
+def test_literals_of_many_blocks(content: str) -> None:
+    """If literals are cut by the blocks of a document, then all are canonical."""
+    contents = [CONTENTS[5], *([f"<o:q>{'t' * 999}</o:q>"] * 500), content]
+    found, faults = values(contents)
+    assert found == [canonical(each) for each in contents]
+    assert not faults
+
+
+@pytest.mark.parametrize(
+    ("node", "tag"),
+    [('xmlns:n="http://n.example/"', ""), ("", 'xmlns:n="http://n.example/"')],
+)
+def test_namespaces_of_elements_around_a_literal(node: str, tag: str) -> None:
+    """If an element around a literal declares a namespace, then the literal has it."""
+    text = (
+        f'<rdf:RDF {NAMES}><rdf:Description rdf:about="urn:x:1" {node}>'
+        f'<e:p rdf:parseType="Literal" {tag}>t<n:p/></e:p></rdf:Description></rdf:RDF>'
+    )
+    parser = parse(
+        text.encode(), url="http://h.example/", graph=None, media_type=MEDIA_TYPE
+    )
+    want = literal('t<n:p xmlns:n="http://n.example/"></n:p>').encode()
+    assert want in b"".join(parser)
+    assert not parser.faults
 
 
 def test_a_default_namespace_of_the_root() -> None:
