@@ -82,7 +82,7 @@ lint: $(VENV)/installed-dev
 
 # `mkdocs serve` shows it while you write; `mike deploy 1.0 latest` keeps that of a release.
 docs: $(VENV)/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build
 	@echo "site/index.html: python -m http.server --directory site"
 
 bench: $(VENV)/installed-dev

@@ -33,7 +33,7 @@ _DOCS = [page for page in PAGES if page.parent != ROOT and "docs" in page.parts]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site; bad links and anchors, and pages without a place, are errors."""
     folder = tmp_path_factory.mktemp("docs") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict"]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     done = subprocess.run(
         [*command, "--site-dir", folder],
         cwd=ROOT,
