@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.errors import Reason
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,6 +22,8 @@ WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 """Outcomes of fetches with new statements, by `sq:status`."""
 NO_STATEMENTS: Final = "-"
 """In place of the hash of the statements of a page without any."""
+LACKING: Final = frozenset({Reason.REMOTE_CONTEXT, Reason.BAD_CONTENT_ENCODING})
+"""Faults of pages that may be read completely next time."""
 
 
 class SitemapOrigin(StrEnum):
@@ -46,7 +50,7 @@ class UriFetch:
         text_hash: of the normalized text or statements.
         statements_hash: of the normalized statements.
         modified_ms: `Last-Modified` of the response.
-        fault: reason of the first fault.
+        fault: reason of the first fault in `LACKING`, else of the first one.
     """
 
     started_ms: int

@@ -15,7 +15,7 @@ from math import floor
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.analysis.measures.uri_facts import LACKING
 from rdfcrawl.core.options.table import OptionsTable, integer, millisecs
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ _NOT_FOUND = 404  # RFC 9110 15.5.5: "temporary or permanent"
 _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 _NO_PAGE = frozenset({0, _NOT_FOUND, _GONE})  # 0: no response
 _OWED_RUNS = 3  # as for pages of sitemaps
-# First faults of pages that may be read completely next time.
-_LACKING = frozenset({Reason.REMOTE_CONTEXT, Reason.BAD_CONTENT_ENCODING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +228,7 @@ class FailureRules(OptionsTable):
         sound body was missing, three fetches in a row count, whatever they gave.
         """
         faults = (each.fault for each in reversed(facts.fetches))
-        if n_lacking := len(list(takewhile(_LACKING.__contains__, faults))):
+        if n_lacking := len(list(takewhile(LACKING.__contains__, faults))):
             return n_lacking <= _OWED_RUNS
         failures = trailing_failures(facts)
         if not 0 < len(failures) <= _OWED_RUNS:

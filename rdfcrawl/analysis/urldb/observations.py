@@ -8,7 +8,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple, Self
 
-from rdfcrawl.analysis.measures.uri_facts import NO_STATEMENTS, WAS_READ
+from rdfcrawl.analysis.measures.uri_facts import LACKING, NO_STATEMENTS, WAS_READ
 from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT
 from rdfcrawl.analysis.urldb.joining import Columns, observe
 from rdfcrawl.analysis.urldb.record import (
@@ -142,7 +142,9 @@ def _led_to(url: str) -> UrlObservation:
 
 def _observed(fetch: _ObservedFetch) -> UrlObservation:
     activity = fetch.activity
-    started_ms, fault = activity.started_ms, activity.reason
+    started_ms = activity.started_ms
+    reasons = (each.reason for each in activity.faults)
+    fault = next(filter(LACKING.__contains__, reasons), activity.reason)
     # The target of the redirect is the sitemap.
     is_moved = fetch.redirect is not None and (
         _is_sitemap(activity)

@@ -144,7 +144,8 @@ class UrlFetch:
         outcome: `sq:status` of its activity.
         http_status: of the last response; 0 without one.
         n_statements: number of stored statements.
-        fault: reason of the first fault; empty if there was none.
+        fault: reason of the first fault in `LACKING`, else of the first one; empty if
+            there was none.
         content_hash: of the decoded body, 32 hex digits; empty if unknown.
         text_hash: of the text or statements, 32 hex digits; empty if unknown.
         run: of the crawl; -1 if unknown.
