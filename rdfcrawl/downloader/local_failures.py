@@ -22,13 +22,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, passing_fault
+from rdfcrawl.core.errors import (
+    NO_FILES,
+    PASSING,
+    Fault,
+    Reason,
+    StoreFault,
+    passing_fault,
+)
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.network_faults import errno_of, look_up
 from rdfcrawl.downloader.retry_policy import parse_http_date
 from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.frontier.queue.worker_reports import user_part
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import registered_domain
@@ -96,6 +104,15 @@ class KnownNames:
         return [address for _, address in reversed(self._addresses.values())]
 
 
+def local_fault(error: BaseException) -> StoreFault | None:
+    """Return a fault of this machine that may pass.
+
+    An error that a user's component raises says nothing about our disk.
+    """
+    fault = passing_fault(error)
+    return fault if fault is error or not user_part(error) else None
+
+
 @dataclass(slots=True, eq=False)
 class LocalFailures:
     """Recognize local failures, and wait them out; one per worker."""
@@ -151,7 +168,7 @@ class LocalFailures:
             visit: of the document. Its host is put off, except after a failed store:
                 undone writes then leave room.
         """
-        fault = passing_fault(error)
+        fault = local_fault(error)
         if fault is None:
             return False
         has_files = errno_of(fault) not in NO_FILES
@@ -179,10 +196,10 @@ class LocalFailures:
     async def look_at_disk(self) -> None:
         """Pause whenever a disk is too full, until cancelled."""
         while not self.is_stopping:
-            await self._sleepers.sleep(_DISK_SECS)
             spool = self._spool
             if spool.disk.lack() and not (spool.drop_parts() and not spool.disk.lack()):
                 await self.wait_until_passed(LocalFailure.DISK)
+            await self._sleepers.sleep(_DISK_SECS)
 
     @property
     def is_stopping(self) -> bool:

@@ -37,6 +37,7 @@ from rdfcrawl.frontier.queue.worker_reports import (
     DRAINED,
     FollowerLag,
     examples_of,
+    note_failed_part,
     note_own_fault,
     share_examples,
 )
@@ -424,8 +425,10 @@ class FrontierScheduler(BaseScheduler):
         If it comes from a page of a source, the page is put back.
         """
         visit = response.meta.get("visit") if response is not None else None
-        if isinstance(item, Document) and visit is not None:
-            error = failure.value or StoreFault("unknown")
+        error = failure.value or StoreFault("unknown")
+        if not isinstance(item, Document):
+            note_failed_part(self._stats, error)
+        elif visit is not None:
             index = visit.index(visit.current or item)
             is_other = isinstance(error, HeldBack | CrawlGone)
             if is_other or self._is_local(error, visit):
@@ -443,9 +446,9 @@ class FrontierScheduler(BaseScheduler):
         return services is not None and services.pause_if_local_failure(error, visit)
 
     def _output_failed(self, response: Response | None, failure: Failure) -> None:
-        """Put back a document on which a spider middleware failed."""
+        """Put back a document on which a middleware failed; a visit's: at its end."""
         request = getattr(response, "request", None)
-        if request is not None:
+        if request is not None and not request.url.startswith("visit:"):
             item = request.meta.get("document")
             self._item_failed(item, response, failure, "middlewares")
 

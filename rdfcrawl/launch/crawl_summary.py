@@ -78,7 +78,8 @@ def print_summary(end: RunEnd) -> None:
     results = ResultSummary.read(end.crawl.paths.results, end.run)
     rows = _rows(end, results)
     if has_log_file() or json_lines():
-        logger.info("%s: %s%s", end.outcome, one_line(end.now, None), results.failed)
+        failed = rows["outcome"].removeprefix(end.outcome)
+        logger.info("%s: %s%s", end.outcome, one_line(end.now, None), failed)
     if json_lines():
         for name, value in rows.items():
             logger.info("%s: %s", name, value)
@@ -95,8 +96,11 @@ def _rows(end: RunEnd, results: ResultSummary) -> dict[str, str]:
     """Return the rows that have a value."""
     now, paths, store = end.now, end.crawl.paths, end.crawl.stores.uri
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
+    n_owed, n_parts = now.owed.n_uris, len(end.own.parts)
+    failed = f"; {counted(n_owed, 'URI is', 'URIs are')} owed" if n_owed else ""
+    failed += f"; {counted(n_parts, 'part')} of the crawler failed" if n_parts else ""
     rows = {
-        "outcome": end.outcome + results.failed,
+        "outcome": end.outcome + results.failed + failed,
         "documents": f"{now.documents:,} on {counted(now.counts.hosts, 'host')}",
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),

@@ -108,6 +108,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     gc.disable()  # objects created at the start of a crawl are not garbage
     crawler.signals.connect(_start_gc, signals.spider_opened)
     failure = StartFailure.watching()
+    _count_failed_parts(crawler)
     root = options.crawl.paths.root
 
     def note_settings() -> None:
@@ -120,7 +121,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(failure.note_end)
-    process.start()
+    _run_loop(process)
     _start_gc()  # exempt existing objects: exit frees them without a collection
     if reasons == ["finished"]:
         mark_finished(options.crawl.paths.quads)
@@ -134,6 +135,32 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def _run_loop(process: CrawlerProcessBase) -> None:
+    """Run a crawl; an exit of a user's component ends it without its code."""
+    from rdfcrawl.frontier.queue.worker_reports import user_part
+
+    try:
+        process.start()
+    except SystemExit as ended:
+        if not (part := user_part(ended)):
+            raise
+        logger.critical("%s ended the crawl: SystemExit(%s)", part, ended)
+
+
+def _count_failed_parts(crawler: Crawler) -> None:
+    """Count the exceptions of components that Scrapy logs, and goes on."""
+    from rdfcrawl.frontier.queue.worker_reports import note_failed_part
+
+    def note(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and record.levelno >= logging.ERROR:
+            note_failed_part(crawler.stats, error)
+        return True
+
+    for name in ("scrapy.core.engine", "scrapy.utils.signal"):
+        logging.getLogger(name).addFilter(note)
 
 
 def _queue_later_run(checked: CheckedCrawl) -> str:
@@ -188,7 +215,7 @@ def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None
 
 
 def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
-    from rdfcrawl.frontier.queue.worker_reports import DRAINED, OWN_FAULT_DOCUMENTS
+    from rdfcrawl.frontier.queue.worker_reports import DRAINED, PARTS
     from rdfcrawl.frontier.redis.errors import REDIS_REFUSES
     from rdfcrawl.uri.guard.gate import EXIT_CODE
 
@@ -200,9 +227,8 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     if stats.get("guard/seeds"):
         return EXIT_CODE
     failed = any(map(stats.get, _FAILURES))
-    return codes.of(
-        has_failed=failed, has_own_faults=bool(stats.get(OWN_FAULT_DOCUMENTS))
-    )
+    has_own_faults = any(name.startswith(PARTS) for name in stats)
+    return codes.of(has_failed=failed, has_own_faults=has_own_faults)
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:

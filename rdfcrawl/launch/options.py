@@ -183,7 +183,8 @@ class ExitCodes(OptionsTable):
     own_fault: int = integer("OWN_FAULT_EXIT_CODE", 4, 0, 255)
     """exit code of a crawl that has finished, and in which an [own
     fault](faults.md#own-faults) has kept something of a document from being read
-    (`own_fault/documents`); it goes before `FAILED_EXIT_CODE`"""
+    (`own_fault/documents`), or a component has failed outside of documents; it goes
+    before `FAILED_EXIT_CODE`"""
 
     def of(self, *, has_failed: bool, has_own_faults: bool) -> int:
         """Return the exit code of a crawl that has finished."""

@@ -47,7 +47,7 @@ class ProgressReport:
         if self._options.display is ProgressDisplay.OFF:
             raise NotConfigured
         self._spider = harvesting_spider(crawler)
-        self._stats = crawler.stats
+        self._stats, self._signals = crawler.stats, crawler.signals
         self._not_due: str = getattr(crawler, "not_due", "")
         crawl = self._spider.options.crawl
         self._store_lines = follower_lines(
@@ -57,6 +57,7 @@ class ProgressReport:
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
         self._lost_logs: list[str] = []
+        self._outcome = ""
         self._run = 0
 
     @classmethod
@@ -89,9 +90,14 @@ class ProgressReport:
                 self._last = await take_last_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
-        """Print the summary."""
+        """Stop the display; print the summary after all other components have ended."""
         if self._task:
             self._task.cancel()
+        self._outcome = reason
+        self._signals.connect(self.engine_stopped, signals.engine_stopped)
+
+    def engine_stopped(self) -> None:
+        """Print the summary."""
         if self._last:
             from rdfcrawl.launch.crawl_summary import RunEnd, print_summary  # noqa: PLC0415 (at the end)
 
@@ -103,7 +109,7 @@ class ProgressReport:
                 run=self._run,
                 n_done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
-                outcome=reason,
+                outcome=self._outcome,
                 own=OwnFaults.of(stats, examples_of(stats)),
                 lost_logs=self._lost_logs,
                 not_due=self._not_due,

@@ -19,7 +19,6 @@ from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.queue.worker_reports import (
-    OWN_FAULT_DOCUMENTS,
     OwnFaults,
     shared_examples,
     sums_of,
@@ -245,7 +244,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     n_down, down = await frontier.owed.refusing(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     examples = {}
-    if total.get(OWN_FAULT_DOCUMENTS):
+    if OwnFaults.of(total, {}):
         examples = await shared_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
         taken=time.monotonic(),

@@ -15,9 +15,10 @@ from scrapy.extensions.corestats import CoreStats
 from scrapy.http import Response
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from rdfcrawl.core.errors import HeldBack, StoreFault, passing_fault, safe_text
+from rdfcrawl.core.errors import HeldBack, StoreFault, safe_text
 from rdfcrawl.core.json_logs import JsonLines, name_worker
 from rdfcrawl.core.records import Document
+from rdfcrawl.downloader.local_failures import local_fault
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.pipelines.spider_options import SpiderOptions
@@ -163,7 +164,7 @@ class QuietLogFormatter(LogFormatter):
         """
         line = super().item_error(_named(item), exception, response, spider)
         is_retried = isinstance(exception, StoreFault | HeldBack)
-        if isinstance(item, Document) and (is_retried or passing_fault(exception)):
+        if isinstance(item, Document) and (is_retried or local_fault(exception)):
             line["level"] = logging.DEBUG
         return line
 

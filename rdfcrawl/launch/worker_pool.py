@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -120,7 +121,11 @@ class WorkerPool:
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
-            print_summary(self._end_of(first, last, outcome, monotonic() - began))
+            end = self._end_of(first, last, outcome, monotonic() - began)
+            if code == self._own_fault_code and not end.own:  # after the last report
+                logs = {"of a worker as it ended": str(self._options.paths.logs)}
+                end = replace(end, own=OwnFaults(0, dict.fromkeys(logs, 1), logs))
+            print_summary(end)
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
             if code == REFUSED:

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.core.errors import GUARDED, OF_READING, CrawlGone, Fault, StoreFault
 from rdfcrawl.core.formats import HTML, Format
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
+from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult, Record
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
@@ -132,6 +132,11 @@ class AccountPipeline(SegmentPipeline):
             self._counts["document/lookalike"] += 1
         if document.reservations is not NOTHING:
             self._count_reservations(document.reservations)
+
+    def note_returned(self, record: Record) -> None:
+        """Note a record that goes back to its queue, perhaps after a refusal."""
+        if record.refusal:
+            self._results.note_refused(record)
 
     def _add(self, activity: Activity) -> None:
         """Add an activity to the block.

@@ -5,6 +5,7 @@ Items are documents, or items of users' spiders.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from scrapy.utils.python import global_object_name
 from rdfcrawl.core.errors import CrawlGone, StoreFault
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.visits import flush_stores
+from rdfcrawl.frontier.queue.worker_reports import note_failed_part
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.pipelines.spider_options import SpiderOptions
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -41,10 +45,10 @@ def pass_through(item: object) -> object:
     """Return an item that is not a document unchanged.
 
     Raises:
-        TypeError: an earlier pipeline returned None; its document would be lost.
+        TypeError: a pipeline returned None; its document would be lost.
     """
     if item is None:
-        raise TypeError("an item pipeline before this one returned no item")
+        raise TypeError("an item pipeline returned no item")
     return item
 
 
@@ -206,7 +210,7 @@ class DocumentPipelines(ItemPipelineManager):
     async def process_item_async(self, item: Any) -> Any:
         """See `ItemProcessorProtocol`."""
         if self._has_old_style:
-            return await super().process_item_async(item)
+            return pass_through(await super().process_item_async(item))
         for process in self.methods["process_item"]:
             given, item = item, process(item)  # type: ignore[misc]
             if item is given:  # the usual case
@@ -215,7 +219,19 @@ class DocumentPipelines(ItemPipelineManager):
                 item = await item
             elif not isinstance(item, Document):  # a Deferred, or a user's object
                 item = await ensure_awaitable(item, _warn=global_object_name(process))
-        return item
+        return pass_through(item)
+
+    async def close_spider_async(self) -> None:
+        """Close all pipelines; one that raises keeps no other from closing."""
+        await asyncio.gather(*map(self._close, self.methods["close_spider"]))
+
+    async def _close(self, close: Any) -> None:
+        try:
+            await self.get_awaitable(close)
+        except Exception as error:
+            logger.exception("%s failed", global_object_name(close))
+            if self.crawler is not None:
+                note_failed_part(self.crawler.stats, error)
 
 
 async def close_chunks(chunks: object) -> None:

@@ -13,6 +13,7 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.stores.log.results import (
     HOSTS,
     INCOMPLETE,
@@ -89,6 +90,23 @@ class ResultLog:
             self._captured[record.url] += document.n_quads
         else:
             self._note_seed(document, status)
+
+    def note_refused(self, record: Record) -> None:
+        """Note a seed that waits for another try; a later result replaces this one."""
+        if record.depth or record.parent or not is_seed(record):
+            return
+        reason, _, detail = record.refusal.partition(": ")
+        url, version_ms = (record.chain or (record.url,))[0][:MAX_CHARS], now_ms()
+        self._seed_results[url, version_ms] = SeedResult(
+            url=url,
+            version_ms=version_ms,
+            status="FAILED",
+            http_status=0,
+            n_statements=0,
+            n_links=0,
+            reason=reason,
+            detail=detail,
+        )
 
     def _note_source(self, document: Document) -> None:
         for fault in document.faults:

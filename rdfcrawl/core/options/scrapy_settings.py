@@ -72,6 +72,8 @@ _PUSHED: Final = "REDIS_START_URLS_KEY"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
 _HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
+_FEEDS: Final = "scrapy.extensions.feedexport.FeedExporter"
+_OUR_FEEDS: Final = "rdfcrawl.pipelines.feeds.FeedsExtension"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _CMDLINE: Final = SETTINGS_PRIORITIES["cmdline"]
 _OURS: Final = "rdfcrawl.settings"
@@ -173,10 +175,9 @@ def _merge(settings: BaseSettings, name: str) -> None:
     ours: dict[str, Any] = getattr(defaults, name)
     theirs = dictionary(name, settings.get(name))
     missing = dict(ours)
-    for key in theirs:
-        # Most keys are ours, and need no import.
-        known = key if key in ours else _path_of(name, key)
-        missing.pop(known, None)
+    for key, order in theirs.items():
+        for known in _replaced_by(name, key, ours, is_on=order is not None):
+            missing.pop(known, None)
     if missing:
         priority = max(_ADDON, settings.getpriority(name) or 0)
         settings.set(name, {**missing, **theirs}, priority)
@@ -194,12 +195,23 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
         settings.set(name, left, settings.getpriority(name) or 0)
 
 
-def _path_of(setting: str, key: Any) -> str:
-    """Return the path of a key, which may be a class or an alias."""
-    if setting in _BY_NAME:
-        return str(key)
-    found = load_setting(setting, str(key), key)
-    return f"{found.__module__}.{getattr(found, '__qualname__', '')}"
+def _replaced_by(
+    setting: str, key: Any, ours: Mapping[str, Any], *, is_on: bool
+) -> set[str]:
+    """Return the components of ours that one of a project replaces.
+
+    These are its own path, as it may be a class or an alias, and its bases.
+    """
+    if key in ours or setting in _BY_NAME:  # as usual, and needs no import
+        paths = [str(key)]
+    else:
+        found = load_setting(setting, str(key), key)
+        classes = getattr(found, "__mro__", (found,))
+        paths = [f"{x.__module__}.{getattr(x, '__qualname__', '')}" for x in classes]
+    if not is_on:
+        return {paths[0]}
+    bases = {path for path in paths if ours.get(path) is not None}
+    return {paths[0], *bases, *([_OUR_FEEDS] if _FEEDS in paths else [])}
 
 
 # Setting -> the reason, or its replacement.

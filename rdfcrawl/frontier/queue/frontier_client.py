@@ -417,9 +417,11 @@ class Frontier:
         replies = await self.scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", replies)).count(b"0")
 
-    async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Prolong the leases of visits; return those that are lost."""
-        lease = millisecs(self.options.lease_secs)
+    async def renew(
+        self, visits: Sequence[Visit], secs: float | None = None
+    ) -> list[Visit]:
+        """Let leases expire after `secs`, or their usual time; return the lost ones."""
+        lease = millisecs(self.options.lease_secs if secs is None else secs)
         calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
         calls = [(prefix, [lease, *names]) for prefix, names in calls]
         marks = await self._of_each("renew", calls, visits)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.errors import one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.host_clocks import WorkerDelays
 
@@ -49,6 +52,7 @@ OWN_FAULT_DOCUMENTS: Final = "own_fault/documents"
 PARTS: Final = "own_fault/part/"
 EXAMPLES: Final = "own_fault/example/"  # text, only in this worker
 KEY: Final = "own_faults"  # in Redis: the last example of each part
+_LIBRARY: Final = os.path.dirname(os.__file__)  # of Python  # noqa: PTH120 (a prefix)
 _EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
 
 
@@ -284,11 +288,12 @@ def lag_of(root: Path) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class OwnFaults:
-    """Documents on which our code or a missing library has failed.
+    """Failures of code that runs here, ours or a user's, or for lack of a library.
 
     Attributes:
         n_documents: number of documents with such faults.
-        parts: documents by the part that failed, such as an extractor.
+        parts: documents by the part that failed, such as an extractor; or failures of
+            a component outside of documents, by its function.
         examples: the detail of a known fault of each part.
     """
 
@@ -318,13 +323,14 @@ class OwnFaults:
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
-        return self.n_documents > 0
+        return bool(self.parts)
 
     def __str__(self) -> str:
         """Return the number of documents, the parts, and an example of each."""
         ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
-        shown = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
-        return f"{counted(self.n_documents, 'document')}: {', '.join(shown)}"
+        shown = ", ".join(f"{part} {n:,}{self._example(part)}" for part, n in ordered)
+        n = self.n_documents
+        return f"{counted(n, 'document')}: {shown}" if n else shown
 
     def _example(self, part: str) -> str:
         text = self.examples.get(part, "").removeprefix(f"{part}: ")
@@ -333,6 +339,8 @@ class OwnFaults:
     @property
     def hint(self) -> str:
         """Advice to the operator."""
+        if not self.n_documents:
+            return "own faults: the log has the tracebacks"
         found = {*_EXTRA.findall(" ".join(self.examples.values()))}
         retry = "-a retry=failed requests the documents again"
         if found:
@@ -351,6 +359,28 @@ def note_own_fault(stats: StatsCollector, part: str, detail: str) -> None:
     stats.inc_value(OWN_FAULT_DOCUMENTS)
     stats.inc_value(part_key(part))
     keep_example(stats, part, detail)
+
+
+def note_failed_part(stats: StatsCollector, error: BaseException) -> None:
+    """Count an exception of a component that concerns no document."""
+    part = user_part(error) or "components"
+    stats.inc_value(part_key(part))
+    keep_example(stats, part, one_line(repr(error)))
+
+
+def user_part(error: BaseException) -> str:
+    """Return the function of a user's component that raised an exception.
+
+    Empty if the exception is from our code, or from installed libraries alone.
+    """
+    for frame, _ in reversed([*walk_tb(error.__traceback__)]):
+        module: str = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] == __name__.partition(".")[0]:
+            break
+        path = frame.f_code.co_filename
+        if not path.startswith((_LIBRARY, "<frozen ")) and "-packages/" not in path:
+            return f"{module}.{frame.f_code.co_qualname}"
+    return ""
 
 
 def keep_example(stats: StatsCollector, part: str, detail: str) -> None:

@@ -389,8 +389,11 @@ class FrontierWorker(WorkerState):
         self.active.clear()
         try:
             await self.committer.send_and_release()
-            if await self.committer.flush():
-                await self.committer.ack_in_time()
+            is_stored = await self.committer.flush()
+            await self.committer.ack_in_time()
+            if not is_stored:  # requested again without waiting for their leases
+                await self.frontier.renew(self.released, secs=0)
+                await self.frontier.reap()
             self.n_owed = (await self.frontier.owed.list(0)).n_uris
             self.n_failed = await self.frontier.n_failed() - self._failed_before
             await self.persistent("leave", self.leases.report_end)

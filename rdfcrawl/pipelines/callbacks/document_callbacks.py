@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
@@ -19,7 +20,6 @@ from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from rdfcrawl.frontier.session import CrawlSession
 
@@ -62,7 +62,8 @@ class DocumentParsing:
             scraper = self._crawler.engine.scraper
             request = Request(document.url)
             failure = Failure()  # type: ignore[no-untyped-call]
-            scraper.handle_spider_error(failure, request, response)
+            shown = Response(document.url, status=document.status, request=request)
+            scraper.handle_spider_error(failure, request, shown)
         finally:
             kept.close()
 

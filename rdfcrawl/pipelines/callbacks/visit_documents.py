@@ -21,11 +21,11 @@ from rdfcrawl.core.errors import (
     Reason,
     SourceFault,
     one_line,
-    passing_fault,
 )
 from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
+from rdfcrawl.downloader.local_failures import local_fault
 from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.engine import has_receivers
 from rdfcrawl.frontier.queue.bands import note_outcome
@@ -135,6 +135,10 @@ class VisitProcessor:
                     del visit.documents[n_failed]
                 else:
                     n_failed += 1
+        account = self._crawler.get_item_pipeline(AccountPipeline)
+        if isinstance(account, AccountPipeline):
+            for record in visit.returned.values():
+                account.note_returned(record)
 
     def _batch_of(self, documents: Sequence[Document], visit: Visit) -> list[Document]:
         """Return the first documents that may pass the pipelines as a batch.
@@ -318,7 +322,7 @@ class VisitProcessor:
         try:
             await self._process_harvested(document, visit, response)
         except Exception as error:
-            if document.record.retries < MAX_RETRIES or passing_fault(error):
+            if document.record.retries < MAX_RETRIES or local_fault(error):
                 raise
             logger.exception("%s: given up", document.record.url)
             kind = document.record.kind
