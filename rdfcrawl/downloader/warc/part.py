@@ -144,7 +144,7 @@ class FilePart:
 
 
 def _places(window: bytes) -> list[int]:
-    places = []
+    places = [0] if window.startswith(_WARC) else []  # behind a line that is no record
     for magic in (_GZIP, _ZSTD, b"\n" + _WARC):
         at = window.find(magic)
         while at >= 0:

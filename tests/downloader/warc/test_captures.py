@@ -137,7 +137,7 @@ def test_parts_that_are_sought_through_lose_no_record(
 def test_record_without_uri_is_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a record names no URI, then it is counted, and the next one is read."""
+    """If a record names no URI, or is none, it is counted, and the next one is read."""
     record = (
         b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
         b"%sContent-Type: application/http; msgtype=response\r\n"
@@ -145,6 +145,7 @@ def test_record_without_uri_is_passed_over(
     )
     named = record % b"WARC-Target-URI: http://a.example/\r\n"
     content = record % b"" + b"\r\n\r\n" + named + b"y\r\n\r\n" + named
+    content += b"\r\n\r\nno record\r\n" + named
     log = FaultLog()
     reader = CaptureReader(
         part=FilePart(BytesIO(content), 0, is_last=True),
@@ -154,7 +155,7 @@ def test_record_without_uri_is_passed_over(
         is_wanted=lambda _capture, _head: True,
         new_file=lambda: tmp_path / "body",
     )
-    assert [each.body for each in reader] == [b"x", b"x"]
-    assert reader.counts == {"malformed": 1, "captured": 2}
+    assert [each.body for each in reader] == [b"x", b"x", b"x"]
+    assert reader.counts == {"malformed": 1, "captured": 3}
     assert {each.reason for each in log.all()} == {Reason.BAD_ARCHIVE, Reason.REPAIRED}
     assert capsys.readouterr() == ("", "")
