@@ -295,7 +295,7 @@ class RdfSpider(Spider):
         """Queue a source that begins at a URL; call it in `start`.
 
         Args:
-            name: of its harvester in `HARVESTERS`.
+            name: of its harvester.
             url: of the first request.
         """
         from rdfcrawl.frontier.arguments.seeds import Seed

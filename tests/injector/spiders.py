@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rdfcrawl.frontier.arguments.crawl import NAMED
 from rdfcrawl.spiders.base import RdfSpider
 
 
@@ -9,4 +10,4 @@ class EverySourceSpider(RdfSpider):
     """Harvests all that arguments name, in one crawl."""
 
     name = "every-source"
-    takes = ("sites", "slice", "portals", "sources", "endpoints", "repositories")
+    takes = ("slice", *NAMED)

@@ -376,7 +376,7 @@ class RecognizedSources:
 
     def _repositories(self, document: Document) -> list[FollowUp]:
         """Return the first record of a repository, if it is wanted or a seed."""
-        from rdfcrawl.sources.harvest.oai_pmh import is_of_list, root_of
+        from rdfcrawl.sources.harvest.oaipmh import is_of_list, root_of
 
         record = document.record
         is_seed = not (record.parent or record.depth or record.task)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
-from typing import Final, cast
-
-from scrapy.utils.misc import load_object
+from typing import Any
 
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import CustomTask
@@ -15,16 +14,6 @@ from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import Seed
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
-
-HARVESTERS: Final[Mapping[str, str]] = {
-    "sitemap": "rdfcrawl.sources.harvest.sitemap.SitemapHarvester",
-    "resourcesync": "rdfcrawl.sources.harvest.resourcesync.ResourceSyncHarvester",
-    "ckan": "rdfcrawl.sources.harvest.ckan.CkanHarvester",
-    "sparql": "rdfcrawl.sources.harvest.sparql.SparqlHarvester",
-    "oaipmh": "rdfcrawl.sources.harvest.oai_pmh.OaiPmhHarvester",
-    "warc": "rdfcrawl.sources.harvest.warc.WarcHarvester",
-}
-"""Classes by kind of source, name or media type; the setting of this name adds more."""
 
 
 class HarvesterRegistry:
@@ -46,15 +35,15 @@ class HarvesterRegistry:
         classes: Mapping[str, type] = MappingProxyType({}),
     ) -> None:
         self._make_context = make_context
-        self._classes: dict[str, str | type] = {**HARVESTERS, **classes}
-        self.media_types = frozenset(name for name in self._classes if "/" in name)
+        self._classes = classes
+        self.media_types = frozenset(name for name in classes if "/" in name)
         self._harvesters: dict[str, Harvester] = {}
 
     def root(self, kind: Kind | str, url: str, *, is_named: bool = True) -> Record:
         """Return the first record for a source or file.
 
         Args:
-            kind: of the record, or a name in `HARVESTERS`.
+            kind: of the record, or the name of a harvester.
             url: of the source or file.
             is_named: the operator has named the source.
         """
@@ -118,9 +107,19 @@ class HarvesterRegistry:
     def _of(self, name: str) -> Harvester:
         harvester = self._harvesters.get(name)
         if harvester is None:
-            make = load_object(self._classes[name])
-            harvester = self._harvesters[name] = cast("Harvester", make(self.context))
+            make: Any = self._classes.get(name) or _class_of(name)
+            harvester = self._harvesters[name] = make(self.context)
         return harvester
+
+
+def _class_of(name: str) -> type:
+    """Return our harvester of a name: the class in the module of this name."""
+    module = import_module(f"rdfcrawl.sources.harvest.{name}")
+    for each in vars(module).values():
+        is_own = str(getattr(each, "__module__", "")).startswith(module.__name__)
+        if is_own and isinstance(each, type) and Harvester in each.__mro__:
+            return each
+    raise KeyError(name)
 
 
 def name_of(record: Record) -> str:
