@@ -28,12 +28,10 @@ from rdfcrawl.rdf.rdf_xml_terms import (
     RESERVED,
     SYNTAX,
     RdfXmlElement,
+    TermMaker,
     UnusableTerm,
-    is_ncname,
     is_node,
-    language_of,
     reason_against,
-    resolved,
 )
 from rdfcrawl.rdf.trix import XmlContent
 
@@ -64,12 +62,11 @@ class RdfXmlReader:
     def __init__(
         self, base: str, *, limits: ParseLimits, log: FaultLog, scope: str = ""
     ) -> None:
-        self._log, self._limits, self._scope = log, limits, scope
+        self._log, self._limits = log, limits
+        self._terms = TermMaker(scope, log=log, note=self._note)
         self._open = [RdfXmlElement("doc", "", base, "", "")]
         self._ready: list[str] = []
         self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
-        self._ids: set[str] = set()
-        self._n_blank = 0
         self._has_version = False  # of RDF 1.2
         self.is_partial = False
 
@@ -80,7 +77,7 @@ class RdfXmlReader:
             SourceFault: entities that grow too much, or a tag that is too long.
         """
         markup = MarkupScanner(file, self._log)
-        parts = StrictParts(self._ids)
+        parts = StrictParts(self._terms.ids)
         for event in markup.events():
             if ready := self.feed(event, markup):
                 yield from ready
@@ -185,9 +182,9 @@ class RdfXmlReader:
 
     def _set_scope(self, inner: RdfXmlElement, local: str, value: str) -> None:
         if local == "lang":
-            inner.language = self._language(value)
+            inner.language = self._terms.language(value)
         elif local == "base":
-            inner.base = self._base(value, inner.base)
+            inner.base = self._terms.base(value, inner.base)
         elif local == "dir":
             inner.direction = value if value in ("ltr", "rtl") else ""
 
@@ -227,12 +224,12 @@ class RdfXmlReader:
             self._mend(f"both rdf:{names[0]} and rdf:{names[1]}")
         match names[:1]:
             case ["about"]:
-                return self._reference(known["about"], inner.base)
+                return self._terms.reference(known["about"], inner.base)
             case ["ID"]:
-                return self._identifier(known["ID"], inner.base)
+                return self._terms.identifier(known["ID"], inner.base)
             case ["nodeID"]:
-                return self._label(known["nodeID"])
-        return self._blank()
+                return self._terms.label(known["nodeID"])
+        return self._terms.blank()
 
     def _emit_attributes(
         self,
@@ -242,7 +239,7 @@ class RdfXmlReader:
         others: list[tuple[str, str]],
     ) -> None:
         if "type" in known:
-            self._emit(subject, _TYPE, self._reference(known["type"], inner.base))
+            self._emit(subject, _TYPE, self._terms.reference(known["type"], inner.base))
         for name, value in reversed(others):
             self._emit(subject, self._named(name), self._literal(value, inner))
 
@@ -256,13 +253,13 @@ class RdfXmlReader:
         inner.kind, inner.subject, base = "property", node.subject, inner.base
         inner.predicate = self._predicate(inner.name, node)
         if "ID" in known:
-            inner.statement_id = self._identifier(known["ID"], base)
+            inner.statement_id = self._terms.identifier(known["ID"], base)
         if "annotation" in known:
-            inner.annotation = self._reference(known["annotation"], base)
+            inner.annotation = self._terms.reference(known["annotation"], base)
         elif "annotationNodeID" in known:
-            inner.annotation = self._label(known["annotationNodeID"])
+            inner.annotation = self._terms.label(known["annotationNodeID"])
         if "datatype" in known:
-            inner.datatype = self._reference(known["datatype"], base)
+            inner.datatype = self._terms.reference(known["datatype"], base)
         self._skip_attributes(inner, known.keys() & {"about"})
         if "parseType" in known:
             besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
@@ -296,12 +293,16 @@ class RdfXmlReader:
         if "resource" in known:
             if "nodeID" in known:
                 self._mend("both rdf:resource and rdf:nodeID")
-            return self._reference(known["resource"], base)
-        return self._label(known["nodeID"]) if "nodeID" in known else self._blank()
+            return self._terms.reference(known["resource"], base)
+        return (
+            self._terms.label(known["nodeID"])
+            if "nodeID" in known
+            else self._terms.blank()
+        )
 
     def _start_parse_type(self, inner: RdfXmlElement, parse_type: str) -> None:
         if parse_type == "Resource":
-            target = self._blank()
+            target = self._terms.blank()
             self._emit_property(inner, target)
             inner.kind, inner.subject = "node", target
         elif parse_type == "Collection":
@@ -397,7 +398,7 @@ class RdfXmlReader:
             self._skip(f"{name} in a property without end")
 
     def _emit_list(self, inner: RdfXmlElement) -> None:
-        nodes = [self._blank() for _ in inner.objects]
+        nodes = [self._terms.blank() for _ in inner.objects]
         ends = [*nodes, f"<{RDF}nil>"]
         self._emit_property(inner, ends[0])
         for number, obj in enumerate(inner.objects):
@@ -456,63 +457,14 @@ class RdfXmlReader:
         bad = reason_against(text) or reason_against(datatype)
         return bad or f"{terms.literal(text)}^^{datatype}"
 
-    def _blank(self) -> str:
-        self._n_blank += 1
-        return f"_:{self._scope}g{self._n_blank}"
-
-    def _label(self, label: str) -> str:
-        if bad := reason_against(label):
-            return bad
-        name = label.strip()
-        if not is_ncname(name):
-            self._mend(f"rdf:nodeID is no name: {label[:100]}")
-        return terms.blank(f"{self._scope}n{name}")
-
     def _named(self, name: str) -> str:
         """Return the term of a name; one without a namespace is no IRI."""
         if name in self._markup.unbound:
             return UnusableTerm(f"{name} has no namespace")
-        found = self._reference(name, None)
+        found = self._terms.reference(name, None)
         if isinstance(found, UnusableTerm) and _RELATIVE.match(name):
-            found = self._reference(name, self._open[0].base)
+            found = self._terms.reference(name, self._open[0].base)
             self._mend(f"a relative namespace: {name[:100]}")
-        return found
-
-    def _reference(self, value: str, base: str | None) -> str:
-        if value.lstrip().startswith("_:"):
-            label = value.strip()[2:]
-            self._mend(f"a blank node in place of an IRI: _:{label[:100]}")
-            return terms.blank(f"{self._scope}n{label}")
-        found, mended = resolved(value, base)
-        if mended:
-            terms.note_mended(self._log, value)
-        return found
-
-    def _identifier(self, name: str, base: str | None) -> str:
-        stripped = name.strip().lstrip("#")
-        found, _ = resolved(f"#{stripped}", base)
-        if not is_ncname(name):
-            self._mend(f"rdf:ID is no name: {name[:100]}")
-        elif found in self._ids:
-            self._mend(f"rdf:ID used twice: {name[:100]}")
-        self._ids.add(found)
-        return found
-
-    def _base(self, value: str, outer: str | None) -> str | None:
-        """Return a new base; None if unknown, so that no false IRI results."""
-        found, mended = resolved(value.partition("#")[0], outer)
-        if isinstance(found, UnusableTerm):
-            self._note(Reason.BAD_TERM, f"xml:base: {found}")
-            return None
-        if mended:
-            terms.note_mended(self._log, value)
-        return found[1:-1]
-
-    def _language(self, tag: str) -> str:
-        if isinstance(found := language_of(tag), UnusableTerm):
-            return found
-        if found != tag.lower():
-            self._mend(f"language tag {tag[:100]}")
         return found
 
     # -- faults --------------------------------------------------------------------
