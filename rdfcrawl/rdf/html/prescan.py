@@ -260,7 +260,8 @@ def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
     if codec in {"", "utf-8"}:
         return ""
     n_others = len(data) - len(text)  # bytes of UTF-8 after the first ones
-    if n_others < (_MIN_OTHERS if codec in _MULTIBYTE else 1):
+    is_short = codec in _MULTIBYTE and n_others < _MIN_OTHERS
+    if not n_others or (is_short and "\ufffd" not in data.decode(codec, "replace")):
         return codec
     log.note(Reason.BAD_CHARSET, f"is UTF-8, not {codec}")
     return ""
