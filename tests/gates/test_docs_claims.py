@@ -219,7 +219,7 @@ def test_formats_and_their_names() -> None:
     assert told == {
         each.name: (set(each.media_types), {f".{x}" for x in each.extensions})
         for each in FORMATS
-    }
+    }, "add a row to extraction.md"
 
 
 def test_names_of_archives() -> None:
