@@ -317,6 +317,10 @@ class MarkupScanner:
     def _end_tag(self, name: str) -> Sequence[bool]:
         names = [each[0] for each in reversed(self._open)]
         is_leaf, self._is_leaf = self._is_leaf, False
+        if name not in names and names and names[0].lower() == name.lower():
+            self._note(Reason.REPAIRED, f"</{name}> instead of </{names[0]}>")
+            self._restore(self._open.pop()[1])
+            return (True,)
         if name not in names and not is_leaf:
             self._note(Reason.SYNTAX, f"end tag without start: {name}")
             return ()

@@ -214,6 +214,8 @@ class RdfXmlReader:
                 self._emit(subject, _TYPE, self._named(name))
         self._emit_attributes(inner, subject, known, others)
         if around.kind in ("property", "list", "nested", "triple"):
+            if ":" not in name and not known.keys() & {*_NAMING}:
+                subject = UnusableTerm(f"{name[:100]} is markup of a text")
             around.objects.append(subject)
 
     def _subject(self, inner: RdfXmlElement, known: dict[str, str]) -> str:
