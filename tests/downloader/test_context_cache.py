@@ -13,13 +13,13 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from rdfcrawl.core.shared_tasks import SizedMemory
 from rdfcrawl.downloader.contexts.cache import (
     MAX_SHARED,
     ContextEntry,
     SharedContexts,
 )
 from rdfcrawl.downloader.contexts.download import ContextOptions, lifetime_secs
-from rdfcrawl.downloader.robots.storage import SizedMemory
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def entry_of(content: bytes, **changes: Any) -> ContextEntry:
 
 def test_memory_is_bounded() -> None:
     """If contexts are more than memory may hold, then those used last stay."""
-    memory = SizedMemory[ContextEntry](sys.maxsize, max_bytes=10_000)
+    memory = SizedMemory[str, ContextEntry](sys.maxsize, max_bytes=10_000)
     for n in range(20):
         memory.keep(str(n), entry_of(b"x" * 1000), 60.0)
         memory.fresh("0")

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.shared_tasks import SharedTasks
+from rdfcrawl.core.shared_tasks import SharedTasks, SizedMemory
 from rdfcrawl.downloader.contexts.cache import ContextEntry, SharedContexts
-from rdfcrawl.downloader.robots.storage import SizedMemory
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class ContextStore:
 
     def __post_init__(self) -> None:
         most = self.options.memory_bytes
-        self._memory = SizedMemory[ContextEntry](sys.maxsize, most)
+        self._memory = SizedMemory[str, ContextEntry](sys.maxsize, most)
         self._loading = SharedTasks[ContextEntry]()
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Record, refused
 from rdfcrawl.core.reservations import NOTHING, PRODUCT_TOKEN, Reservations
-from rdfcrawl.core.shared_tasks import SharedTasks
+from rdfcrawl.core.shared_tasks import SharedTasks, SizedMemory
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import (
     ALLOW_ALL,
@@ -27,7 +27,6 @@ from rdfcrawl.downloader.robots.policy import (
 )
 from rdfcrawl.downloader.robots.storage import (
     RobotsDeathStore,
-    SizedMemory,
     pack_rules,
     unpack_rules,
 )
@@ -103,7 +102,9 @@ class RobotsCache:
         pauses = options.put_off_secs, options.max_put_off_secs
         self._keeper = keeper or OwnRules(*pauses)
         self.has_reservations = False
-        self._known = SizedMemory[RobotsRules](options.max_origins, options.max_bytes)
+        self._known = SizedMemory[str, RobotsRules](
+            options.max_origins, options.max_bytes
+        )
         self._fetching = SharedTasks[RobotsRules | RobotsResponse]()
 
     async def apply(self, visit: Visit) -> float:

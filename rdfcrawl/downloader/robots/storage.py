@@ -1,4 +1,4 @@
-"""Rules of origins in memory and as bytes for all workers, and deaths by robots.txt.
+"""Rules of origins as bytes for all workers, and deaths by robots.txt.
 
 Only the records for this crawler are packed, not the text: most long files are long
 because of other crawlers.
@@ -11,11 +11,9 @@ costs the origin as much as a URI: a decompression bomb ends after a few deaths.
 from __future__ import annotations
 
 import json
-import time
 import zlib
-from collections import OrderedDict
 from contextlib import suppress
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -35,54 +33,6 @@ _LIVES: Final = 24
 _REQUESTED: Final = 1
 _READ: Final = 7  # in addition
 _SECS: Final = 24 * 3600  # robots.txt is fetched once a day
-
-
-class SizedEntry(Protocol):
-    """A value that knows its approximate size."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes in memory."""
-
-
-V = TypeVar("V", bound=SizedEntry)
-
-
-class _Entry(NamedTuple, Generic[V]):
-    value: V
-    expires_at: float
-
-
-class SizedMemory(Generic[V]):
-    """Values by key with expiry, within limits of number and size."""
-
-    def __init__(self, max_keys: int, max_bytes: int) -> None:
-        self._max_keys, self._max_bytes = max_keys, max_bytes
-        self._entries: OrderedDict[str, _Entry[V]] = OrderedDict()
-        self._n_bytes = 0
-
-    def fresh(self, key: str) -> V | None:
-        """Return the value of a key, unless expired."""
-        entry = self._entries.get(key)
-        if entry is None or entry.expires_at <= time.monotonic():
-            return None
-        self._entries.move_to_end(key)
-        return entry.value
-
-    def last(self, key: str) -> V | None:
-        """Return the value of a key, even if expired."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.value
-
-    def keep(self, key: str, value: V, ttl_secs: float) -> None:
-        """Store a value for a time; drop the least recently used ones."""
-        if old := self._entries.pop(key, None):
-            self._n_bytes -= old.value.n_bytes
-        self._entries[key] = _Entry(value, time.monotonic() + ttl_secs)
-        self._n_bytes += value.n_bytes
-        while len(self._entries) > self._max_keys or self._n_bytes > self._max_bytes:
-            _, dropped = self._entries.popitem(last=False)
-            self._n_bytes -= dropped.value.n_bytes
 
 
 def pack_rules(records: RobotsRecords | None) -> bytes:

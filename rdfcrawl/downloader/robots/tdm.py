@@ -21,12 +21,12 @@ from rdfcrawl.core.reservations import (
     PRODUCT_TOKEN,
     Reservations,
 )
-from rdfcrawl.core.shared_tasks import SharedTasks
+from rdfcrawl.core.shared_tasks import SharedTasks, SizedMemory
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.parser import PathPattern, path_of
 from rdfcrawl.downloader.robots.policy import RobotsAccess, RobotsResponse, judge
-from rdfcrawl.downloader.robots.storage import DAMAGES, SizedMemory, packed, unpacked
+from rdfcrawl.downloader.robots.storage import DAMAGES, packed, unpacked
 from rdfcrawl.frontier.queue.host_rules import RulesKeeper
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
 from rdfcrawl.uri.hosts import origin_of
@@ -145,7 +145,7 @@ class TdmCache:
         self._robots, self._options = robots, options
         self._keeper, self._count = keeper, count
         self._turns = turns or SoloTurns()
-        self._known = SizedMemory[TdmRules](options.max_origins, options.max_bytes)
+        self._known = SizedMemory[str, TdmRules](options.max_origins, options.max_bytes)
         self._fetching = SharedTasks[TdmRules | None]()
 
     def known(self, url: str) -> Reservations | None:

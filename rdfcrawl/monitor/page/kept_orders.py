@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from array import array
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final, NamedTuple
+
+from rdfcrawl.core.shared_tasks import SizedMemory
 
 _KEPT: Final = 16  # orders, of 4 bytes a row
 _FRESH: Final = 20.0  # lifetime by sorting time: sorting takes 5% of a core
@@ -30,14 +33,10 @@ class RowOrder:
     n: int
     rows: array[int]
 
-    def page(self, first: int, most: int) -> array[int]:
-        """Return the numbers of some rows.
-
-        Args:
-            first: position of the first one, from 0.
-            most: limit of rows.
-        """
-        return self.rows[first : first + most]
+    @property
+    def n_bytes(self) -> int:
+        """Size of the numbers in memory."""
+        return self.rows.itemsize * len(self.rows)
 
 
 class RowPage(NamedTuple):
@@ -54,38 +53,11 @@ class RowPage(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-class KeptOrders:
-    """The latest orders, each kept for twenty times its sorting time.
-
-    So small tables are sorted for each visitor, and large ones rarely.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[float, RowOrder]] = {}
-
-    def get(self, key: Hashable) -> RowOrder | None:
-        """Return a fresh order, or None."""
-        end, order = self._kept.get(key, (0.0, None))
-        return order if monotonic() < end else None
-
-    def put(self, key: Hashable, order: RowOrder, began: float) -> None:
-        """Cache an order.
-
-        Args:
-            key: to find it.
-            order: the order.
-            began: start of the sorting, by `monotonic`.
-        """
-        now = monotonic()
-        end = now + min(_MOST_FRESH_SECS, _FRESH * (now - began))
-        self._kept.pop(key, None)
-        self._kept[key] = end, order
-        while len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
-
-
 class SortedRows:
-    """Pages of a table in SQLite. A large table is sorted rarely: see `KeptOrders`.
+    """Pages of a table in SQLite.
+
+    An order is kept for twenty times its sorting time. So small tables are sorted for
+    each visitor, and large ones rarely.
 
     Args:
         query: runs a query with its values.
@@ -95,7 +67,7 @@ class SortedRows:
 
     def __init__(self, query: Query, table: str, columns: str) -> None:
         self._query, self._table, self._columns = query, table, columns
-        self._orders = KeptOrders()
+        self._orders = SizedMemory[tuple[_Sort, bool], RowOrder](_KEPT, sys.maxsize)
         self._turn = asyncio.Lock()  # visitors of one page wait for one sort
 
     async def page(
@@ -115,7 +87,7 @@ class SortedRows:
         if first >= found.n:
             first = max(0, found.n - 1) // most * most
             found = await self._order_of(sort, first + most)
-        numbers = list(found.page(first, most))
+        numbers = list(found.rows[first : first + most])
         marks = ", ".join("?" * len(numbers))
         rows = await self._query(
             f"SELECT rowid, {self._columns} FROM {self._table}"  # noqa: S608
@@ -129,13 +101,14 @@ class SortedRows:
         """Return the order of rows, at least to the end of a page."""
         is_full_sort = end > _FEW
         key = sort, is_full_sort
-        if (known := self._orders.get(key)) is not None:
+        if (known := self._orders.fresh(key)) is not None:
             return known
         async with self._turn:
-            if (known := self._orders.get(key)) is None:
+            if (known := self._orders.fresh(key)) is None:
                 began = monotonic()
                 known = await self._sorted(*sort, is_full_sort=is_full_sort)
-                self._orders.put(key, known, began)
+                secs = _FRESH * (monotonic() - began)
+                self._orders.keep(key, known, min(_MOST_FRESH_SECS, secs))
         return known
 
     async def _sorted(

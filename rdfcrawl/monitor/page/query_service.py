@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.options.table import OptionsTable, integer, number
+from rdfcrawl.core.shared_tasks import SizedMemory
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.monitor.page.query_rules import BUSY
@@ -110,28 +110,6 @@ class PagedAnswer:
         )
 
 
-class KeptAnswers:
-    """The latest answers: 16 of them, of 16 MiB together, each for ten minutes."""
-
-    def __init__(self) -> None:
-        self._kept: dict[AnswerKey, tuple[float, PagedAnswer]] = {}
-
-    def get(self, key: AnswerKey) -> PagedAnswer | None:
-        """Return an answer, if it is still cached."""
-        end, answer = self._kept.get(key, (0.0, None))
-        return answer if monotonic() < end else None
-
-    def put(self, key: AnswerKey, answer: PagedAnswer) -> None:
-        """Cache an answer; remove its former version and the oldest ones."""
-        self._kept.pop(key, None)
-        self._kept[key] = monotonic() + _SECS, answer
-        while len(self._kept) > _KEPT or self._n_bytes() > _KEPT_BYTES:
-            del self._kept[next(iter(self._kept))]
-
-    def _n_bytes(self) -> int:
-        return sum(answer.n_bytes for _, answer in self._kept.values())
-
-
 _ENDED: Final = (
     "query: its process has ended: it needed too much memory, or is nested too deeply"
 )
@@ -172,7 +150,7 @@ class QueryService:
         self._root = root
         self.options = options
         self._slots = asyncio.Semaphore(_MOST_CONCURRENT)
-        self._kept = KeptAnswers()
+        self._kept = SizedMemory[AnswerKey, PagedAnswer](_KEPT, _KEPT_BYTES)
 
     async def page(self, key: AnswerKey, number: int) -> QueryAnswer:
         """Return the answer to a query with a page of its rows.
@@ -185,13 +163,13 @@ class QueryService:
         Raises:
             QueryRefused: there is no answer.
         """
-        paged = self._kept.get(key) if number else None
+        paged = self._kept.fresh(key) if number else None
         if paged is None:
             found = await self._run(key.query, key.rows, "view", most=key.most)
             pages = found.pop("pages", ())
             paged = PagedAnswer(QueryAnswer(**found), pages, key.most)
             if pages:
-                self._kept.put(key, paged)
+                self._kept.keep(key, paged, _SECS)
         return paged.page(number)
 
     async def file(self, query: str, *, rows: int, form: str) -> QueryAnswer:

@@ -4,63 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from array import array
 from contextlib import closing
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.core import shared_tasks
 from rdfcrawl.monitor.page import kept_orders
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, SortedRows
+from rdfcrawl.monitor.page.kept_orders import SortedRows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ORDER = RowOrder(3, array("q", (7, 5, 6)))
-
-
-def test_order_is_kept_by_its_sorting_time() -> None:
-    """If an order took long, then a later visitor gets the same, and no quick order."""
-    orders = KeptOrders()
-    orders.put("slow", _ORDER, monotonic() - 60)
-    orders.put("quick", _ORDER, monotonic() + 60)
-    assert orders.get("slow") is _ORDER
-    assert orders.get("quick") is orders.get("other") is None
-
-
-def test_few_orders_are_kept() -> None:
-    """If many orders are made, then the oldest are forgotten."""
-    orders = KeptOrders()
-    for number in range(100):
-        orders.put(number, _ORDER, monotonic() - 60)
-    kept = [number for number in range(100) if orders.get(number)]
-    assert kept == list(range(84, 100))
-
-
-def test_order_that_was_made_again_is_kept_longer() -> None:
-    """If an order is made again, then others are forgotten before it."""
-    orders = KeptOrders()
-    for number in (*range(16), 0, 16):
-        orders.put(number, _ORDER, monotonic() - 60)
-    assert orders.get(0) is _ORDER
-    assert orders.get(1) is None
-
 
 class RecordedTable:
-    """A table of numbers from 1 on, whose sorts take a second each."""
+    """A table of numbers from 1 on; its sorts take a second each, if not set."""
 
     def __init__(self, n_rows: int) -> None:
         self.connection = sqlite3.connect(":memory:")
         self.connection.execute("CREATE TABLE t (n INTEGER)")
         rows = [(number,) for number in range(1, n_rows + 1)]
         self.connection.executemany("INSERT INTO t VALUES (?)", rows)
-        self.now = 1000.0
+        self.now, self.sort_secs = 1000.0, 1.0
         self.limits: list[int] = []
         self.n_counts = 0
         self.is_sorting, self.may_sort = asyncio.Event(), asyncio.Event()
         self.may_sort.set()
         self.rows = SortedRows(self.query, "t", "n")
+
+    def tell_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have orders and their memory use the time of the table."""
+        for module in (kept_orders, shared_tasks):
+            monkeypatch.setattr(module, "monotonic", lambda: self.now)
 
     def close(self) -> None:
         """Close the database."""
@@ -73,7 +48,7 @@ class RecordedTable:
             self.is_sorting.set()
             await asyncio.sleep(0)
             await self.may_sort.wait()
-            self.now += 1
+            self.now += self.sort_secs
             self.limits.append(values[-1])
         return self.connection.execute(text, values).fetchall()
 
@@ -92,7 +67,7 @@ async def test_table_is_sorted_to_its_end_only_for_later_pages(
     Each sort serves several visitors, and also those who come at the same time.
     """
     with closing(RecordedTable(n_rows)) as table:
-        monkeypatch.setattr(kept_orders, "monotonic", lambda: table.now)
+        table.tell_time(monkeypatch)
         pages = await asyncio.gather(table.page(0), table.page(0), table.page(950))
         assert [(n, begin) for n, begin, _ in pages] == [
             *[(n_rows, 0)] * 2,
@@ -132,7 +107,7 @@ async def test_page_of_a_kept_order_waits_for_no_sort(
 ) -> None:
     """If a visitor waits for a sort, then another one gets a page of a kept order."""
     with closing(RecordedTable(2500)) as table:
-        monkeypatch.setattr(kept_orders, "monotonic", lambda: table.now)
+        table.tell_time(monkeypatch)
         await table.page(0)
         table.is_sorting.clear()
         table.may_sort.clear()
@@ -141,3 +116,29 @@ async def test_page_of_a_kept_order_waits_for_no_sort(
         assert (await table.page(0))[:2] == (2500, 0)
         table.may_sort.set()
         assert (await later)[:2] == (2500, 2000)
+
+
+@pytest.mark.parametrize(("sort_secs", "kept_secs"), [(0.1, 2.0), (1.0, 15.0)])
+async def test_order_is_kept_by_its_sorting_time(
+    monkeypatch: pytest.MonkeyPatch, sort_secs: float, kept_secs: float
+) -> None:
+    """If an order took long, then it is kept for 20 times as long, 15 s at most."""
+    with closing(RecordedTable(3)) as table:
+        table.tell_time(monkeypatch)
+        table.sort_secs = sort_secs
+        await table.page(0)
+        for secs, n_sorts in ((kept_secs - 0.1, 1), (0.2, 2)):
+            table.now += secs
+            await table.page(0)
+            assert len(table.limits) == n_sorts
+
+
+async def test_few_orders_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If many orders are made, then those used last stay."""
+    with closing(RecordedTable(3)) as table:
+        table.tell_time(monkeypatch)
+        table.sort_secs = 60.0
+        for number in (*range(16), 0, 16, 0, 1):
+            table.now = 1000.0
+            await table.rows.page(f"{number} = {number}", (), "n", first=0, most=1)
+        assert len(table.limits) == 18

@@ -7,7 +7,6 @@ import errno
 import logging
 import re
 import socket
-from array import array
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -17,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.test_utils import make_mocked_request
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.monitor.page import guarding, kept_orders, query_service
+from rdfcrawl.monitor.page import guarding
 from rdfcrawl.monitor.page.guarding import (
     FIELD,
     HEADER,
@@ -27,15 +26,8 @@ from rdfcrawl.monitor.page.guarding import (
     is_foreign,
     read_form,
 )
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder
 from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback, page_socket
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
-from rdfcrawl.monitor.page.query_service import (
-    AnswerKey,
-    KeptAnswers,
-    PagedAnswer,
-    QueryAnswer,
-)
 from rdfcrawl.monitor.page.rendering import int_parameter, one_of, wants_json
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
@@ -315,34 +307,6 @@ def test_queries_are_short() -> None:
     check_query("x" * 8000, is_confined=False)
     with pytest.raises(ConfigError, match="longer than 8,000"):
         check_query("x" * 8001, is_confined=False)
-
-
-def test_kept_answers_and_orders_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an answer or an order is old, then it is made again."""
-    now = [1000.0]
-    for module in (query_service, kept_orders):
-        monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    answers, key = KeptAnswers(), AnswerKey("q", 1, 1)
-    answers.put(key, PagedAnswer(QueryAnswer(kind="rows"), ["[]"], 1))
-    orders, order = KeptOrders(), RowOrder(1, array("q", [7]))
-    orders.put("long", order, 0.0)
-    orders.put("short", order, 999.9)
-    for secs, has_answer, has_long, has_short in [
-        (0.0, True, True, True),
-        (1.9, True, True, True),
-        (2.1, True, True, False),
-        (14.9, True, True, False),
-        (15.1, True, False, False),
-        (599.0, True, False, False),
-        (601.0, False, False, False),
-    ]:
-        now[0] = 1000.0 + secs
-        assert (answers.get(key) is not None) is has_answer
-        assert (orders.get("long") is not None) is has_long
-        assert (orders.get("short") is not None) is has_short
-    for n in range(40):
-        orders.put(n, order, now[0] - 1)
-    assert [n for n in range(40) if orders.get(n)] == list(range(24, 40))
 
 
 @pytest.mark.parametrize(
