@@ -118,6 +118,11 @@ class Record:
 
     MAX_REFUSAL: ClassVar[int] = 120
 
+    @property
+    def first_url(self) -> str:
+        """The URL before redirects from other hosts."""
+        return self.chain[0] if self.chain else self.url
+
     def requeued(self, faults: Sequence[Fault], *, retries: int) -> Record:
         """Return the record as it goes back to its queue, with the first fault."""
         if not faults:

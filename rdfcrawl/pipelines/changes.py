@@ -267,7 +267,7 @@ def lost_copy(document: Document) -> str:
     is affected by its own response alone: at the end of the same redirect, or to a
     request of its own.
     """
-    task, url = document.record.task, requested_url(document)
+    task, url = document.record.task, document.record.first_url
     if not isinstance(task, RefreshedPage) or not task.is_stored:
         return ""
     is_gone = task.is_gone(document.status, document.response.started_ms)
@@ -287,16 +287,10 @@ def moved_from(document: Document) -> str:
     Its own statements are deleted when the new content is known, not earlier: a target
     on another host is requested later, and may fail.
     """
-    url, status = requested_url(document), document.status
+    url, status = document.record.first_url, document.status
     is_redirect = 300 <= status < 400 and status != 304
     if is_redirect or document.url == url:
         return ""
     is_clear = all(fault.reason is Reason.EMPTY for fault in document.faults)
     is_known = 200 <= status < 400 and (is_clear or document.n_quads)
     return url if is_known or status in GONE else ""
-
-
-def requested_url(document: Document) -> str:
-    """Return the URL of a page before redirects, of other hosts, too."""
-    record = document.record
-    return record.chain[0] if record.chain else record.url

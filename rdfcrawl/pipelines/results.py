@@ -116,7 +116,7 @@ class ResultLog:
 
     def _note_seed(self, document: Document, status: Status) -> None:
         record, fault = document.record, next(iter(document.faults), None)
-        url = (record.chain[0] if record.chain else record.url)[:MAX_CHARS]
+        url = record.first_url[:MAX_CHARS]
         version_ms = document.response.started_ms
         result = SeedResult(
             url=url,

@@ -120,8 +120,7 @@ class StateStore:
         room = max(0, most - await self.size(source, table))
         if len(entries) > room:
             known = await self.get_many(source, table, entries)
-            new = [key for key, x in zip(entries, known, strict=True) if x is None]
-            over = new[room:]
+            over = [key for key in entries if key not in known][room:]
             gone = set(over)
             entries = {key: x for key, x in entries.items() if key not in gone}
         if entries:
@@ -130,17 +129,18 @@ class StateStore:
 
     async def get(self, source: str, table: str, key: str) -> str | None:
         """Return an entry, or None."""
-        return (await self.get_many(source, table, [key]))[0]
+        return (await self.get_many(source, table, [key])).get(key)
 
     async def get_many(
         self, source: str, table: str, keys: Iterable[str]
-    ) -> list[str | None]:
-        """Return entries in the order of their keys; None for missing ones."""
+    ) -> dict[str, str]:
+        """Return the entries of a table that exist, in the order of their keys."""
         name = self._name(source, table)
-        found: list[str | None] = []
+        found: dict[str, str] = {}
         for group in in_batches(keys, _AT_ONCE):
             values = await self._do("hmget", name, group)
-            found += (None if value is None else value.decode() for value in values)
+            pairs = zip(group, values, strict=True)
+            found |= {key: value.decode() for key, value in pairs if value is not None}
         return found
 
     async def claim(self, source: str, table: str, key: str, value: str) -> str:

@@ -251,8 +251,7 @@ class WholeDatasets:
         Return whether no prefix was removed.
         """
         names = await self._store.get_many(_CRAWL, _TABLE, prefixes)
-        pairs = zip(prefixes, names, strict=True)
-        prefixes = [x for x, name in pairs if name in (dataset, "", None)]
+        prefixes = [x for x in prefixes if names.get(x) in (dataset, "", None)]
         if not prefixes:
             return True
         if is_forgotten:
@@ -311,8 +310,8 @@ class WholeDatasets:
         for prefix, records in waiting.items():
             await self._deferred.put(prefix, records, limit=limit)
         datasets = await self._store.get_many(_CRAWL, _TABLE, waiting)
-        for prefix, dataset in zip(waiting, datasets, strict=True):
-            if not dataset:
+        for prefix in waiting:
+            if not datasets.get(prefix):
                 await self.learn()
                 await self._offer(prefix)
 

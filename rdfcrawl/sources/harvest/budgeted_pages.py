@@ -49,8 +49,7 @@ class BudgetedPages:
             unread = self._of_run(_UNREAD)
             await self._store.put(site, unread, dict.fromkeys(some, ""))
             # In this order, because a sitemap may be read in the meantime.
-            texts = await self._store.get_many(site, self._of_run(_READ), some)
-            read = [url for url, x in zip(some, texts, strict=True) if x is not None]
+            read = await self._store.get_many(site, self._of_run(_READ), some)
             await self._store.drop(site, unread, read)
 
     async def expect_named(self, records: Iterable[Record]) -> None:

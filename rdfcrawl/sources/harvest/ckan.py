@@ -75,7 +75,6 @@ _SUCCESS: Final = "success"  # `FinishedHarvest`
 _KNOWN: Final = "known"  # id -> name; empty if another dataset has it now
 _OWNERS: Final = "owners"  # name -> id
 _MET: Final = "met"  # in a run: id, and "name " + name
-_BATCH_SIZE: Final = 1000
 _DECODED: Final = 20  # datasets in memory
 _NOT_FIRST: Final = frozenset({CkanStep.SHOW, CkanStep.CONFIRM})
 _SOURCES: Final = {TargetKind.SPARQL: Kind.SPARQL, TargetKind.SITEMAP: Kind.SITEMAP}
@@ -309,9 +308,8 @@ class CkanHarvester(Harvester):
         """
         owners = await self._store.get_many(source, _OWNERS, names.values())
         await self._store.put(source, _OWNERS, {name: x for x, name in names.items()})
-        former = [each for each in owners if each and each not in names]
-        known = await self._store.get_many(source, _KNOWN, former)
-        return [x for x, name in zip(former, known, strict=True) if name is not None]
+        former = [each for each in owners.values() if each and each not in names]
+        return list(await self._store.get_many(source, _KNOWN, former))
 
     async def _end(self, document: Document, portal: PortalAddress) -> None:
         """Remember that the portal was harvested, with its newest change."""
@@ -350,20 +348,10 @@ class CkanHarvester(Harvester):
         """Return the ids of remembered datasets that this run did not find."""
         met = self._run_state.table(_MET)
         missing: list[str] = []
-        batch: list[tuple[str, str]] = []
-
-        async def look_up() -> None:
-            keys = [each if is_sweep else f"name {name}" for each, name in batch]
-            marks = await self._store.get_many(source, met, keys)
-            pairs = zip(batch, marks, strict=True)
-            missing.extend(each for (each, _), mark in pairs if mark is None)
-            batch.clear()
-
-        async for entry in self._store.entries(source, _KNOWN):
-            batch.append(entry)
-            if len(batch) == _BATCH_SIZE:
-                await look_up()
-        await look_up()
+        async for batch in self._store.batches(source, _KNOWN):
+            keys = {x: x if is_sweep else f"name {name}" for x, name in batch.items()}
+            marks = await self._store.get_many(source, met, keys.values())
+            missing += (each for each, key in keys.items() if key not in marks)
         return list(dict.fromkeys(missing))  # entries of a table may be repeated
 
 

@@ -235,8 +235,7 @@ class CollectionPages:
 
     async def _states(self, root: str, urls: list[str]) -> dict[str, PageState]:
         texts = await self._store.get_many(root, _PAGES, urls)
-        pairs = zip(urls, texts, strict=True)
-        return {url: decode(text, PageState) for url, text in pairs if text}
+        return {url: decode(text, PageState) for url, text in texts.items()}
 
 
 def _next_of(facts: PagingFacts, document: Document) -> list[str]:

@@ -87,8 +87,7 @@ class SitemapConsents:
         if await self._store.get(site, self._of_run(_STATE), "read") is None:
             return None
         names = await self._names(sitemap)
-        found = await self._store.get_many(site, self._of_run(_NAMED), names)
-        return any(each is not None for each in found)
+        return bool(await self._store.get_many(site, self._of_run(_NAMED), names))
 
     async def are_given(self, pairs: Iterable[tuple[str, str]]) -> list[bool | None]:
         """Return `is_given` for pairs of site and sitemap."""

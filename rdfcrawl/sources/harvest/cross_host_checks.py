@@ -78,8 +78,7 @@ class CrossHostChecks:
         for site in sites:
             await self._store.put(site, self._reading, dict.fromkeys(urls, ""))
             # In this order, because a sitemap may be read in the meantime.
-            texts = await self._store.get_many(site, self._read, urls)
-            read = [url for url, x in zip(urls, texts, strict=True) if x is not None]
+            read = await self._store.get_many(site, self._read, urls)
             await self._store.drop(site, self._reading, read)
 
     async def mark_read(

@@ -69,8 +69,8 @@ class DatasetFiles:
 
     async def _drop_samples(self, name: str, uris: Sequence[str]) -> list[str]:
         """Drop samples of a dataset; return their pages that nothing else lists."""
-        found = filter(None, await self._store.get_many(name, _SAMPLED, uris))
-        pages = await self._had_by(list(found), most=0)
+        found = await self._store.get_many(name, _SAMPLED, uris)
+        pages = await self._had_by(list(found.values()), most=0)
         if pages:  # otherwise as usual
             await self._store.drop(name, _SAMPLED, uris)
         fetches = await self._fetches.last_of(pages)
@@ -136,7 +136,7 @@ class DatasetFiles:
     async def read_file(self, document: Document) -> Discovery:
         """Withdraw the former files of a portal's dataset, as another one is read."""
         record = document.record
-        name, url = record.parent, record.chain[0] if record.chain else record.url
+        name, url = record.parent, record.first_url
         if not await self.former.is_last_read(name, url):
             return NOTHING_FOUND
         files = await self.former.released(name, (), has_others=True)
@@ -226,10 +226,10 @@ class DatasetFiles:
     async def _stored(self, files: Iterable[str]) -> dict[str, LastCopy]:
         """Return the copies of files that are stored."""
         fetches = await self._fetches.last_of(files)
-        keys = [copy_key((x and x.read_at) or url) for url, x in fetches.items()]
-        texts = await self._store.get_many(CRAWL, STORED, keys)
-        found = zip(fetches, texts, strict=True)
-        return {url: LastCopy.of_text(text) for url, text in found if text}
+        keys = {x: copy_key((y and y.read_at) or x) for x, y in fetches.items()}
+        texts = await self._store.get_many(CRAWL, STORED, keys.values())
+        found = {url: texts[key] for url, key in keys.items() if key in texts}
+        return {url: LastCopy.of_text(text) for url, text in found.items()}
 
     async def n_statements(self, dataset: KnownDataset) -> int:
         """Return the number of the stored statements of a dataset's own files."""
@@ -242,7 +242,8 @@ class DatasetFiles:
         if len(parts) == 1:
             return True
         await self._store.put(dataset.name, _READ, {parts[part.part]: ""})
-        return None not in await self._store.get_many(dataset.name, _READ, parts)
+        read = await self._store.get_many(dataset.name, _READ, parts)
+        return len(read) == len(set(parts))
 
     async def responses_of(self, endpoint: str, graphs: str | None = None) -> list[str]:
         """Return the documents to withdraw of an endpoint that is no source by itself.
@@ -269,7 +270,7 @@ class DatasetFiles:
     async def is_left(self, document: Document) -> bool:
         """Return whether no dataset has a file any more."""
         record = document.record
-        url = record.chain[0] if record.chain else record.url
+        url = record.first_url
         return bool(await self._had_by([url], most=0))
 
     async def _had_by(self, files: Sequence[str], *, most: int) -> list[str]:

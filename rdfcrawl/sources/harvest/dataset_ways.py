@@ -194,8 +194,9 @@ class DatasetWays:
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
         return frozenset(
             place
-            for (place, url), lack in zip(places.items(), failed, strict=True)
-            if not self._is_of_run(lack) and self._is_accepted(url, depth, record)
+            for place, url in places.items()
+            if not self._is_of_run(failed.get(place, ""))
+            and self._is_accepted(url, depth, record)
         )
 
     def _is_accepted(self, url: str, depth: int, record: Record) -> bool:

@@ -268,7 +268,7 @@ class DatasetRegistry:
         if await self.files.is_left(document):
             return Discovery(withdrawn=(document.url,))
         dataset, record = await self.known(part.dataset), document.record
-        url = record.chain[0] if record.chain else record.url
+        url = record.first_url
         place = dataset.part_at(url, part) if dataset else None
         if dataset is None or place is None:
             return NOTHING_FOUND
@@ -344,7 +344,7 @@ class DatasetRegistry:
         There is a fault for each dataset of the file.
         """
         record = document.record
-        url = record.chain[0] if record.chain else record.url
+        url = record.first_url
         own = record.task.dataset if isinstance(record.task, DumpPart) else ""
         discovery = await self._instead_of(url, document, lack, own)
         dataset = await self.known(own) if own else None

@@ -55,8 +55,7 @@ class FoundSources:
     async def knows_any(self, kind: Kind, urls: Iterable[str]) -> bool:
         """Return whether a source of one of these URLs was noted."""
         keys = [_key(kind, each) for each in urls]
-        known = await self._store.get_many(_CRAWL, FOUND, keys)
-        return any(each is not None for each in known)
+        return bool(await self._store.get_many(_CRAWL, FOUND, keys))
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the first records of all sources for this run, in batches."""

@@ -269,12 +269,12 @@ class ListedPages:
         """Return the knowledge of earlier readings about pages of a sitemap."""
         if not (self._run or listing.is_pinged):
             return {}
-        urls = list(dict.fromkeys(urls))
+        urls = dict.fromkeys(urls)
         texts = await self._store.get_many(listing.key, _LISTED, urls)
         fetches = await self._fetches.last_of(urls)
         return {
-            url: KnownPage(_claim_of(text) if text else None, fetches[url])
-            for url, text in zip(urls, texts, strict=True)
+            url: KnownPage(_claim_of(texts[url]) if url in texts else None, fetch)
+            for url, fetch in fetches.items()
         }
 
     async def keep(

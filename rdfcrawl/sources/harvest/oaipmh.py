@@ -292,11 +292,8 @@ class OaiPmhHarvester(CustomHarvester):
         source = _key_of(base, step)
         deleted = [each.identifier for each in records if each.is_deleted]
         known = await self._store.get_many(source, _KNOWN, deleted)
-        gone = {
-            identifier: self._gone
-            for identifier, mark in zip(deleted, known, strict=True)
-            if mark in (_ALIVE, self._gone)
-        }
+        marks = _ALIVE, self._gone
+        gone = {name: self._gone for name, mark in known.items() if mark in marks}
         kept = {each.identifier: _ALIVE for each in records if not each.is_deleted}
         await self._store.put(source, _KNOWN, kept | gone)
         if step.is_full:
@@ -379,7 +376,7 @@ class OaiPmhHarvester(CustomHarvester):
             alive = [x for x, mark in batch.items() if mark in (_ALIVE, self._gone)]
             marks = await self._store.get_many(source, met, alive)
             n_known += len(alive)
-            missing += (x for x, y in zip(alive, marks, strict=True) if y is None)
+            missing += (each for each in alive if each not in marks)
             await self._store.drop(source, _KNOWN, batch.keys() - set(alive))
         n_met = await self._store.size(source, met)
         if fault := await self._emptied.doubt(source, n_met, n_known, "item"):

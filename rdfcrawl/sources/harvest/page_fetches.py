@@ -101,7 +101,7 @@ class PageFetches:
         task = record.task
         if not isinstance(task, _REVISITED) or not task.run:
             return None
-        url = _listed_url(record)
+        url = record.first_url
         fetch = (await self.last_of([url])).popitem()[1]
         if fetch is None or fetch.run >= task.run:
             return None
@@ -116,9 +116,10 @@ class PageFetches:
             sites.setdefault(site_of(url), []).append(url)
         found: dict[str, PageFetch | None] = {}
         for site, some in sites.items():
-            texts = await self._store.get_many(site, _FETCHES, map(_key, some))
-            for url, text in zip(some, texts, strict=True):
-                found[url] = decode(text, PageFetch) if text else None
+            keys = {url: _key(url) for url in some}
+            texts = await self._store.get_many(site, _FETCHES, keys.values())
+            for url, key in keys.items():
+                found[url] = decode(texts[key], PageFetch) if key in texts else None
         return found
 
     async def left_by(self, document: Document) -> str:
@@ -131,7 +132,7 @@ class PageFetches:
         is_conclusive = 200 <= status < 300 or status in GONE
         if not (isinstance(task, _REVISITED) and task.run and is_conclusive):
             return ""
-        last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
+        last = (await self.last_of([document.record.first_url])).popitem()[1]
         return last.read_at if last and last.read_at != document.url else ""
 
     def note(self, document: Document, run: int) -> None:
@@ -158,7 +159,7 @@ class PageFetches:
             is_doubtful=not is_refreshed and _is_doubtful(document, self._usual),
             since_secs=(-1 if is_same else secs) if isinstance(task, PortalFile) else 0,
         )
-        url = _listed_url(record)
+        url = record.first_url
         if is_fetched and document.url != url:
             fetch = replace(fetch, read_at=document.url)
         is_unclear = fetch.is_doubtful and not (
@@ -362,11 +363,6 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
     if status not in GONE:  # its statements are still of the last URL
         fetch = replace(fetch, read_at=last.read_at)
     return fetch
-
-
-def _listed_url(record: Record) -> str:
-    """Return the URL in the sitemap, which may redirect to the record's."""
-    return record.chain[0] if record.chain else record.url
 
 
 def _key(url: str) -> str:

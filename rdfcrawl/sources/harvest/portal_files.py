@@ -89,15 +89,16 @@ class PortalFiles:
         The keys are the URLs of the datasets. A dataset without files has none any
         more; see `dropped`.
         """
-        run, names = self._run, list(datasets)
-        texts = await self._store.get_many(self._portal, _FILES, names)
+        run = self._run
+        texts = await self._store.get_many(self._portal, _FILES, datasets)
         due: dict[str, list[FollowUp]] = {}
         entries: dict[str, str] = {}
         owned: list[tuple[str, str]] = []
-        for name, text in zip(names, texts, strict=True):
+        for name, listed in datasets.items():
+            text = texts.get(name)
             last = decode(text, _DatasetFiles) if text else _DatasetFiles(run)
             known = {each.url: each for each in last.files}
-            files = tuple(_merged(x, known.get(x.url), run) for x in datasets[name])
+            files = tuple(_merged(x, known.get(x.url), run) for x in listed)
             urls = {each.url for each in files}
             before = (*known, *(last.dropped if last.run == run else ()))
             dropped = tuple(dict.fromkeys(x for x in before if x not in urls))

@@ -45,7 +45,7 @@ class ReleasedPages:
         is_page = record.kind is Kind.PAGE and record.depth > 0  # and no seed
         if not is_page or not (is_dated or is_due or not record.task):
             return
-        url = record.chain[0] if record.chain else record.url
+        url = record.first_url
         datasets = self._session.datasets
         prefix = await datasets.released_prefix_of(url)
         prefix = prefix or (datasets.prefix_of(url) if is_due else "")

@@ -25,9 +25,10 @@ class RunState:
 
     async def before(self, source: str, table: str) -> str:
         """Return the value of the previous run; empty if there is none."""
-        for text in await self._store.get_many(source, table, ("last", "before")):
-            run, _, value = (text or "").partition(" ")
-            if run and int(run) < self._run:
+        found = await self._store.get_many(source, table, ("last", "before"))
+        for text in found.values():
+            run, _, value = text.partition(" ")
+            if int(run) < self._run:
                 return value
         return ""
 

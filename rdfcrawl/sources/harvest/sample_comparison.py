@@ -93,9 +93,6 @@ class SampleComparison:
         entry = {f"{side} {sample.uri}": self._run + quads.decode()}
         await self._store.put(sample.dataset, _TABLE, entry)
 
-    def _is_now(self, text: str) -> bool:
-        return text.startswith(self._run)
-
     async def _compare(self, sample: SamplePage, document: Document) -> bytes:
         dataset = await self._datasets.known(sample.dataset)
         index = await self._datasets.ways.taken(sample.dataset)
@@ -104,7 +101,8 @@ class SampleComparison:
         n_parts = len(dataset.ways[index].parts)
         keys = [f"{side} {sample.uri}" for side in (_PAGE, *range(n_parts))]
         texts = await self._store.get_many(sample.dataset, _TABLE, keys)
-        sides = [x.removeprefix(self._run) for x in texts if x and self._is_now(x)]
+        now = [text for text in texts.values() if text.startswith(self._run)]
+        sides = [text.removeprefix(self._run) for text in now]
         if len(sides) < len(keys):
             return b""  # the other side comes later, or is of an earlier run
         page, dump = sides[0].encode(), "".join(sides[1:]).encode()

@@ -72,7 +72,7 @@ class SiteOffers:
 
     async def after(self, record: Record) -> Discovery:
         """Return the record for the next usual place of the site of a record."""
-        origin, is_named = origin_of(_first_url(record)), _is_named(record)
+        origin, is_named = origin_of(record.first_url), _is_named(record)
         place = None if is_named else _place_of(record)
         is_covered = self._context.session.ingests.own.covered.has_some_of(origin)
         if is_covered or not is_of_web(origin):
@@ -97,7 +97,7 @@ class SiteOffers:
 
     async def _root(self, word: str | Kind, record: Record) -> Record | None:
         """Return the record for a usual place; None if it is not needed."""
-        origin = origin_of(_first_url(record))
+        origin = origin_of(record.first_url)
         is_further = record.kind.is_source or isinstance(record.task, RevisitedPage)
         depth = record.depth + (not is_further)
         if word is Kind.SITEMAP:
@@ -170,13 +170,8 @@ def _place_of(record: Record) -> str | Kind | None:
     payload = read_task(record).payload
     if isinstance(payload, SitemapTask):
         return Kind.SITEMAP if payload.is_guess else None
-    url = _first_url(record)
+    url = record.first_url
     return _PATHS.get(url.removeprefix(origin_of(url)))
-
-
-def _first_url(record: Record) -> str:
-    """Return the URL of a record before it was redirected to another host."""
-    return record.chain[0] if record.chain else record.url
 
 
 def _add(sites: set[str], origin: str) -> None:

@@ -143,8 +143,7 @@ class EndpointState:
         before = (await self._store.get(key, done, task) or "").split()[1:]
         if left := [name for name in before if name not in names]:
             known = await self._store.get_many(key, done, left)
-            lost = [x for x, text in zip(left, known, strict=True) if text is None]
-            await self._store.drop(key, opened, lost)
+            await self._store.drop(key, opened, [x for x in left if x not in known])
         await self._store.put(key, opened, dict.fromkeys(names, ""))
         words = " ".join([str(n_statements), *names[1:]])
         await self._store.put(key, done, {task: words})
@@ -274,7 +273,7 @@ class EndpointState:
                 yield url
         # Another worker may have written one of them meanwhile.
         texts = await self._store.get_many(self._key, _RESPONSES, forgotten)
-        gone = [x for x, text in zip(forgotten, texts, strict=True) if not _kept(text)]
+        gone = [url for url in forgotten if not _kept(texts.get(url))]
         await self._store.drop(self._key, _RESPONSES, gone)
 
     async def iter_left(self) -> AsyncIterator[str]:

@@ -134,7 +134,7 @@ class SourceFinder:
             case "site":
                 _excuse(page.document)
                 self._find(
-                    page, origin_of(page.requested_url) + "/", SyncSearch("page")
+                    page, origin_of(page.record.first_url) + "/", SyncSearch("page")
                 )
             case "above":
                 self._find(page, find.below, SyncSearch("below"))
@@ -172,7 +172,7 @@ class SourceFinder:
             return heading is not None  # a plain sitemap also lists resources
         _excuse(page.document)
         self._find(
-            page, origin_of(page.requested_url) + "/robots.txt", SyncSearch("robots")
+            page, origin_of(page.record.first_url) + "/robots.txt", SyncSearch("robots")
         )
         return False
 

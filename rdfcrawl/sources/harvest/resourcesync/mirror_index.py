@@ -168,8 +168,8 @@ class MirrorIndex:
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
             uri: decode(_what(text), KnownResource)
-            for uri, text in zip(uris, texts, strict=True)
-            if text is not None and not text.startswith(self._distrusted)
+            for uri, text in texts.items()
+            if not text.startswith(self._distrusted)
         }
 
     async def remember(self, versions: Iterable[StatedResource]) -> None:
@@ -179,7 +179,8 @@ class MirrorIndex:
             return
         texts = await self._store.get_many(self._source, _KNOWN, latest)
         entries = {}
-        for (uri, known), text in zip(latest.items(), texts, strict=True):
+        for uri, known in latest.items():
+            text = texts.get(uri)
             run = known.run or (decode(_what(text), KnownResource).run if text else "")
             entries[uri] = f"{self._own} {encode(replace(known, run=run))}"
         await self._store.put(self._source, _KNOWN, entries)
@@ -188,11 +189,10 @@ class MirrorIndex:
         """Note the resources found by an audit."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         entries = {}
-        for uri, text in zip(uris, texts, strict=True):
-            if text is not None:
-                own, _, what = text.partition(" ")
-                known = replace(decode(what, KnownResource), run=run)
-                entries[uri] = f"{own} {encode(known)}"
+        for uri, text in texts.items():
+            own, _, what = text.partition(" ")
+            known = replace(decode(what, KnownResource), run=run)
+            entries[uri] = f"{own} {encode(known)}"
         if entries:
             await self._store.put(self._source, _KNOWN, entries)
 
@@ -218,8 +218,8 @@ class MirrorIndex:
             return
         before = await self._store.get_many(self._source, _WANTED, wanted)
         latest = {
-            uri: str(max(time_us, int(text or time_us)))
-            for (uri, time_us), text in zip(wanted.items(), before, strict=True)
+            uri: str(max(time_us, int(before.get(uri, time_us))))
+            for uri, time_us in wanted.items()
         }
         await self._store.put(self._source, _WANTED, latest)
 

@@ -53,7 +53,7 @@ class ResourceFetcher:
     async def get(self, page: SyncResponse, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource that is still outstanding and matches its stated fixity."""
         document = page.document
-        version = version_of(task, page.requested_url)
+        version = version_of(task, page.record.first_url)
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
             document.faults.clear()  # a later version is known
@@ -80,7 +80,7 @@ class ResourceFetcher:
     ) -> AsyncIterator[Document]:
         """Yield a resource after its patch, and then the patch."""
         document = page.document
-        version = replace(version_of(task, page.requested_url), media_type="")
+        version = replace(version_of(task, page.record.first_url), media_type="")
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
             document.faults.clear()
@@ -138,10 +138,10 @@ class ResourceFetcher:
         memory: MirrorIndex,
     ) -> None:
         """Queue the next attempt: at another URL, or in the next run of the crawl."""
-        if following := next_attempt(task, page.requested_url):
+        if following := next_attempt(task, page.record.first_url):
             page.queue(*following)
         else:
-            await memory.owe(version.uri, page.requested_url, task)
+            await memory.owe(version.uri, page.record.first_url, task)
 
 
 async def _is_settled(memory: MirrorIndex, version: StatedResource) -> bool:

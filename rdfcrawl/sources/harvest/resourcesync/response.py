@@ -27,11 +27,6 @@ class SyncResponse(HarvestedResponse):
     context: HarvestContext = field(kw_only=True)
 
     @property
-    def requested_url(self) -> str:
-        """The requested URL, before redirects to other hosts."""
-        return self.record.chain[0] if self.record.chain else self.record.url
-
-    @property
     def run(self) -> int:
         """Run of the crawl in the task of the record."""
         return read_task(self.record).run
