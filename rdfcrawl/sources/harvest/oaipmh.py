@@ -85,11 +85,20 @@ class FinishedList:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page that was read."""
+    """A response of a repository that was read."""
 
+    document: Document
+    base: str
+    step: OaiStep
+    log: FaultLog
     response: OaiResponse
     records: list[OaiRecord]
     is_damaged: bool  # some records may be lost
+
+    @property
+    def source(self) -> str:
+        """Key of its list in the state store."""
+        return _key_of(self.base, self.step)
 
 
 class OaiPmhHarvester(CustomHarvester):
@@ -116,16 +125,15 @@ class OaiPmhHarvester(CustomHarvester):
         log = FaultLog()
         step = decode(self.payload(document) or encode(OaiStep()), OaiStep)
         page = await asyncio.to_thread(self._read, document, step, log)
-        base, _ = base_of(document.record.url)
         n_documents = 0
         if not page.response.is_found:
             log.note(Reason.BAD_ANSWER, "no response of OAI-PMH")
         elif step.do == "list":
-            async for each in self._list(document, base, step, page, log):
+            async for each in self._list(page):
                 n_documents += isinstance(each, Document)
                 yield each
         else:
-            for follow_up in await self._begin(document, base, step, page, log):
+            for follow_up in await self._begin(page):
                 yield follow_up
         faults = [*document.faults, *log.all()]
         yield document.harvested(faults=faults, n_documents=n_documents)
@@ -155,19 +163,13 @@ class OaiPmhHarvester(CustomHarvester):
                 records += reader.records()
             except SourceFault as error:
                 log.note(error.fault.reason, error.fault.detail)
-        return _Page(response, records, n_tags != len(records))
+        is_damaged = n_tags != len(records)
+        return _Page(document, base, step, log, response, records, is_damaged)
 
     # -- the beginning -----------------------------------------------------------------
 
-    async def _begin(
-        self,
-        document: Document,
-        base: str,
-        step: OaiStep,
-        page: _Page,
-        log: FaultLog,
-    ) -> list[FollowUp]:
-        response = page.response
+    async def _begin(self, page: _Page) -> list[FollowUp]:
+        step, response = page.step, page.response
         if step.do == "identify":
             granularity = response.fields.get("granularity", "")
             step = replace(
@@ -176,49 +178,47 @@ class OaiPmhHarvester(CustomHarvester):
                 day="hh" not in granularity.lower(),
                 deletes=response.fields.get("deletedRecord", "no"),
             )
-            url = request_url(base, verb="ListMetadataFormats")
-            return [self.follow(document, url, encode(step))]
-        prefix = self._chosen(step, response, log)
+            url = request_url(page.base, verb="ListMetadataFormats")
+            return [self.follow(page.document, url, encode(step))]
+        prefix = self._chosen(page)
         if not prefix:
             return []
         follow_ups = []
         for name in self._sets(step):
-            first = await self._first(
-                base, replace(step, do="list", prefix=prefix, set_=name), document
-            )
-            follow_ups.append(self._request(document, base, first))
+            listing = replace(step, do="list", prefix=prefix, set_=name)
+            follow_ups.append(self._request(page, await self._first(page, listing)))
         return follow_ups
 
-    def _chosen(self, step: OaiStep, response: OaiResponse, log: FaultLog) -> str:
+    def _chosen(self, page: _Page) -> str:
         """Return the prefix of the format to harvest; empty if none can be read."""
-        wanted = step.prefix or self.context.arguments.metadata_prefix
+        wanted = page.step.prefix or self.context.arguments.metadata_prefix
         if wanted:
             return wanted
-        offered = {prefix.lower(): prefix for prefix in response.prefixes}
+        offered = {prefix.lower(): prefix for prefix in page.response.prefixes}
         for each in _PREFIXES:
             if each in offered:
                 return offered[each]
         if not offered:
             return "oai_dc"  # which each repository must have (section 3.4)
-        shown = ", ".join(response.prefixes)
-        log.note(Reason.UNSUPPORTED_FORMAT, f"formats of metadata: {shown[:200]}")
+        shown = ", ".join(page.response.prefixes)
+        page.log.note(Reason.UNSUPPORTED_FORMAT, f"formats of metadata: {shown[:200]}")
         return ""
 
     def _sets(self, step: OaiStep) -> list[str]:
         """Return the sets to list; an empty one is the complete repository."""
         return [step.set_] if step.set_ else sorted(self.context.arguments.sets) or [""]
 
-    async def _first(self, base: str, step: OaiStep, document: Document) -> OaiStep:
+    async def _first(self, page: _Page, step: OaiStep) -> OaiStep:
         """Return the first request of a list, which depends on the last run.
 
         It is decided once: a repeated record must not skip statements that were lost.
         """
-        source = _key_of(base, step)
+        source = _key_of(page.base, step)
         if not (step.since or step.until):  # no part that the operator named
             step = replace(step, is_full=True)
             if text := await self._run_state.before(source, _SUCCESS):
                 last = decode(text, FinishedList)
-                age_ms = document.response.started_ms - last.full_ms
+                age_ms = page.document.response.started_ms - last.full_ms
                 has_marks = step.deletes == "persistent" or (
                     step.deletes == "transient"
                     and age_ms < self.context.options.revisit_secs * 1000
@@ -231,65 +231,57 @@ class OaiPmhHarvester(CustomHarvester):
         text = await self._store.claim(source, state, "first", encode(step))
         return decode(text, OaiStep)
 
-    def _request(
-        self, document: Document, base: str, step: OaiStep, token: str = ""
-    ) -> FollowUp:
+    def _request(self, page: _Page, step: OaiStep, token: str = "") -> FollowUp:
         """Return the request of a page; a token excludes all other arguments."""
         if token:
-            url = request_url(base, verb="ListRecords", resumptionToken=token)
+            url = request_url(page.base, verb="ListRecords", resumptionToken=token)
         else:
             url = request_url(
-                base,
+                page.base,
                 verb="ListRecords",
                 metadataPrefix=step.prefix,
                 set=step.set_,
                 from_=step.since,
                 until=step.until,
             )
-        return self.follow(document, url, encode(step))
+        return self.follow(page.document, url, encode(step))
 
     # -- the list ----------------------------------------------------------------------
 
-    async def _list(
-        self, document: Document, base: str, step: OaiStep, page: _Page, log: FaultLog
-    ) -> AsyncIterator[Document | FollowUp]:
-        response = page.response
+    async def _list(self, page: _Page) -> AsyncIterator[Document | FollowUp]:
+        response, is_cut = page.response, page.document.is_partial
         if response.errors and not page.records:
-            async for each in self._failed(document, base, step, response, log):
+            async for each in self._failed(page):
                 yield each
             return
-        async for each in self._records(document, base, step, page.records):
+        async for each in self._records(page):
             yield each
-        source, state = _key_of(base, step), self._run_state.table(_STATE)
+        source, state = page.source, self._run_state.table(_STATE)
         await self._store.claim(source, state, "began", response.date)
-        if page.is_damaged or document.is_partial:
+        if page.is_damaged or is_cut:
             await self._store.put(source, state, {"damaged": ""})
         if response.token:
-            if await self._is_new(response.token, document, step, source):
-                following = _after(step, page.records)
-                yield self._request(document, base, following, response.token)
+            if await self._gives_new_token(page):
+                following = _after(page.step, page.records)
+                yield self._request(page, following, response.token)
             else:
-                log.note(Reason.PAGING_LOOP, "the token of an earlier page")
-        elif not response.is_complete or document.is_partial:
-            log.note(Reason.INCOMPLETE, "a page of the list is cut")
+                page.log.note(Reason.PAGING_LOOP, "the token of an earlier page")
+        elif not response.is_complete or is_cut:
+            page.log.note(Reason.INCOMPLETE, "a page of the list is cut")
         else:
-            async for each in self._end(document, base, step, response, log):
+            async for each in self._end(page):
                 yield each
 
-    async def _is_new(
-        self, token: str, document: Document, step: OaiStep, source: str
-    ) -> bool:
-        """Return whether no other page of a list has given a token."""
-        page = base_of(document.record.url)[1].get("resumptionToken", "")
+    async def _gives_new_token(self, page: _Page) -> bool:
+        """Return whether no other page of a list has given the token of a page."""
+        own = base_of(page.document.record.url)[1].get("resumptionToken", "")
         table = self._run_state.table(_TOKENS)
-        key = f"{step.n_restarts} {step.since} {token}"
-        return await self._store.claim(source, table, key, page) == page
+        key = f"{page.step.n_restarts} {page.step.since} {page.response.token}"
+        return await self._store.claim(page.source, table, key, own) == own
 
-    async def _records(
-        self, document: Document, base: str, step: OaiStep, records: list[OaiRecord]
-    ) -> AsyncIterator[Document]:
+    async def _records(self, page: _Page) -> AsyncIterator[Document]:
         """Yield the records of a page, and tombstones of known items."""
-        source = _key_of(base, step)
+        source, step, records = page.source, page.step, page.records
         deleted = [each.identifier for each in records if each.is_deleted]
         known = await self._store.get_many(source, _KNOWN, deleted)
         marks = _ALIVE, self._gone
@@ -299,26 +291,20 @@ class OaiPmhHarvester(CustomHarvester):
         if step.is_full:
             await self._store.put(source, self._run_state.table(_MET), kept)
         for record in records:
-            url = record_url(base, record.identifier, step.prefix)
+            url = record_url(page.base, record.identifier, step.prefix)
             if not record.is_deleted:
                 lines = (line for line in record.lines if MARK not in line)
-                yield document.part(url, self.statements(lines, url))
+                yield page.document.part(url, self.statements(lines, url))
             elif record.identifier in gone:
-                yield document.part(url, is_deleted=True)
+                yield page.document.part(url, is_deleted=True)
 
-    async def _failed(
-        self,
-        document: Document,
-        base: str,
-        step: OaiStep,
-        response: OaiResponse,
-        log: FaultLog,
-    ) -> AsyncIterator[Document | FollowUp]:
+    async def _failed(self, page: _Page) -> AsyncIterator[Document | FollowUp]:
         """Yield the request that replaces a failed one; an empty list is no failure."""
-        codes = {code for code, _ in response.errors}
-        shown = "; ".join(" ".join(each) for each in response.errors)[:200]
+        step, errors = page.step, page.response.errors
+        codes = {code for code, _ in errors}
+        shown = "; ".join(" ".join(each) for each in errors)[:200]
         if codes <= {"noRecordsMatch"}:
-            async for each in self._end(document, base, step, response, log):
+            async for each in self._end(page):
                 yield each
         elif "badResumptionToken" in codes and step.n_restarts < _MAX_RESTARTS:
             since = step.newest if step.is_sorted and step.newest else step.since
@@ -327,49 +313,43 @@ class OaiPmhHarvester(CustomHarvester):
                 since=since[:10] if step.day else since,
                 n_restarts=step.n_restarts + 1,
             )
-            log.note(Reason.REPAIRED, f"the list is begun again: {shown}")
-            yield self._request(document, base, again)
+            page.log.note(Reason.REPAIRED, f"the list is begun again: {shown}")
+            yield self._request(page, again)
         elif "badArgument" in codes and step.since and not step.is_full:
             again = replace(step, since="", is_full=True)
-            log.note(Reason.REPAIRED, f"all records are listed: {shown}")
-            yield self._request(document, base, again)
+            page.log.note(Reason.REPAIRED, f"all records are listed: {shown}")
+            yield self._request(page, again)
         else:
-            log.note(Reason.BAD_ANSWER, shown)
+            page.log.note(Reason.BAD_ANSWER, shown)
 
-    async def _end(
-        self,
-        document: Document,
-        base: str,
-        step: OaiStep,
-        response: OaiResponse,
-        log: FaultLog,
-    ) -> AsyncIterator[Document]:
+    async def _end(self, page: _Page) -> AsyncIterator[Document]:
         """Yield tombstones of items that a complete list lacks; remember its end."""
-        source, state = _key_of(base, step), self._run_state.table(_STATE)
-        began = await self._store.claim(source, state, "began", response.date)
+        base, step, source = page.base, page.step, page.source
+        state = self._run_state.table(_STATE)
+        began = await self._store.claim(source, state, "began", page.response.date)
         is_damaged = await self._store.get(source, state, "damaged") is not None
         full_ms = 0
         if step.is_full and not is_damaged:
-            missing = await self._missing(source, log)
+            missing = await self._missing(page)
             if missing is None:
                 return
             others = [_key_of(base, replace(step, set_=x)) for x in self._sets(step)]
             for identifier in missing:
                 if not await self._is_elsewhere(identifier, source, others):
                     url = record_url(base, identifier, step.prefix)
-                    yield document.part(url, is_deleted=True)
+                    yield page.document.part(url, is_deleted=True)
             gone = dict.fromkeys(missing, self._gone)
             await self._store.put(source, _KNOWN, gone)
-            full_ms = document.response.started_ms
+            full_ms = page.document.response.started_ms
         elif text := await self._run_state.before(source, _SUCCESS):
             full_ms = decode(text, FinishedList).full_ms
         await self._run_state.put(
             source, _SUCCESS, encode(FinishedList(began, full_ms))
         )
 
-    async def _missing(self, source: str, log: FaultLog) -> list[str] | None:
+    async def _missing(self, page: _Page) -> list[str] | None:
         """Return the items that a complete list lacks; None if they are too many."""
-        met = self._run_state.table(_MET)
+        source, met = page.source, self._run_state.table(_MET)
         missing: list[str] = []
         n_known = 0
         async for batch in self._store.batches(source, _KNOWN):
@@ -380,7 +360,7 @@ class OaiPmhHarvester(CustomHarvester):
             await self._store.drop(source, _KNOWN, batch.keys() - set(alive))
         n_met = await self._store.size(source, met)
         if fault := await self._emptied.doubt(source, n_met, n_known, "item"):
-            log.note(fault.reason, fault.detail)
+            page.log.note(fault.reason, fault.detail)
             return None
         return list(dict.fromkeys(missing))  # entries of a table may be repeated
 
