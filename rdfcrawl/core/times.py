@@ -1,4 +1,4 @@
-"""Time: the clock of a crawl, and the dates of the W3C."""
+"""Time: the clock of a crawl, and the dates of the W3C and of HTTP."""
 
 from __future__ import annotations
 
@@ -228,6 +228,34 @@ def _of_rfc_5322(text: str) -> PointInTime | None:
     has_seconds = text.count(":") > 1
     precision = TimePrecision.SECOND if has_seconds else TimePrecision.MINUTE
     return PointInTime(moment, precision, is_zoned=is_zoned)
+
+
+def parse_http_date(value: str) -> datetime | None:
+    """Parse an HTTP date, which is always GMT; None if invalid."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 (slow; few dates)
+
+    try:
+        moment = parsedate_to_datetime(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def parse_retry_after(value: str, now: datetime | None = None) -> float | None:
+    """Return seconds from now, at least 0, or None if `value` says nothing.
+
+    Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
+
+    >>> parse_retry_after("120")
+    120.0
+    """
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:12])
+    moment = parse_http_date(value)
+    if moment is None:
+        return None
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlsplit
 
+from rdfcrawl.core.times import parse_http_date
 from rdfcrawl.downloader.client import MAX_COOKIES, RequestOptions
 from rdfcrawl.uri.guard.policy import literal_address
 from rdfcrawl.uri.hosts import registered_domain
@@ -122,8 +122,5 @@ def _has_expired(facts: dict[str, str]) -> bool:
     age = facts.get("max-age", "")
     if age.removeprefix("-").isdigit():
         return age.startswith("-") or not int(age[:9])
-    try:
-        expires = parsedate_to_datetime(facts.get("expires", ""))
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return expires.replace(tzinfo=UTC) <= datetime.now(UTC)
+    expires = parse_http_date(facts.get("expires", ""))
+    return expires is not None and expires <= datetime.now(UTC)

@@ -30,11 +30,11 @@ from rdfcrawl.core.errors import (
     StoreFault,
     passing_fault,
 )
+from rdfcrawl.core.times import parse_http_date
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.network_faults import errno_of, look_up
-from rdfcrawl.downloader.retry_policy import parse_http_date
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.queue.worker_reports import user_part
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, steady_time

@@ -23,7 +23,7 @@ from typing import Final
 
 from rdfcrawl.core.errors import RdfcrawlError, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.retry_policy import parse_http_date
+from rdfcrawl.core.times import parse_http_date
 
 OVERLAP_BYTES: Final = 4096  # requested twice, and compared
 _LONGEST_SECS: Final = 24 * 3600.0  # lifetime of a part

@@ -1,21 +1,18 @@
 """Decide whether a response is a document, a retry, or the end of the visit.
 
 The decision depends on the response, on the attempts to fetch the record, and on the
-responses of its host to other URLs. Also parses `Retry-After`, and computes back-off
-times.
+responses of its host to other URLs. Also computes back-off times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.times import now_ms, parse_http_date, parse_retry_after
 from rdfcrawl.downloader.client import FAILING, HttpResponse, RequestOptions
 from rdfcrawl.downloader.redirects import is_redirect, moved, request_after
 from rdfcrawl.uri.hosts import origin_of
@@ -106,32 +103,6 @@ def fault_of_status(status: int) -> Fault | None:
         return None
     reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
     return Fault(reason or Reason.BAD_HTTP, f"status {status}")
-
-
-def parse_http_date(value: str) -> datetime | None:
-    """Parse an HTTP date, which is always GMT; None if invalid."""
-    try:
-        moment = parsedate_to_datetime(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def parse_retry_after(value: str, now: datetime | None = None) -> float | None:
-    """Return seconds from now, at least 0, or None if `value` says nothing.
-
-    Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
-
-    >>> parse_retry_after("120")
-    120.0
-    """
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:12])
-    moment = parse_http_date(value)
-    if moment is None:
-        return None
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def by_its_own_clock(value: str, date: str) -> str:

@@ -10,10 +10,9 @@ from typing import Final
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.times import now_ms, parse_retry_after
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, response_in_turn
 from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import RobotsResponse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.records import Kind
-from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.times import now_ms, parse_retry_after
 from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
@@ -30,7 +30,6 @@ from rdfcrawl.downloader.retry_policy import (
     UrlRefusal,
     has_failed,
     judge_response,
-    parse_retry_after,
     queue_target,
 )
 from rdfcrawl.downloader.visit_records import VisitRecords

@@ -12,7 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
-from rdfcrawl.downloader.retry_policy import parse_retry_after
+from rdfcrawl.core.times import parse_retry_after
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import RobotsResponse, RobotsSettings

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.times import parse_retry_after
 from rdfcrawl.downloader.redirects import resolve_redirect
-from rdfcrawl.downloader.retry_policy import backoff_secs, parse_retry_after
+from rdfcrawl.downloader.retry_policy import backoff_secs
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML
 from rdfcrawl.core.reservations import read_directives, read_tdm
+from rdfcrawl.core.times import parse_http_date, parse_retry_after
 from rdfcrawl.downloader.contexts.cache import ContextEntry
 from rdfcrawl.downloader.ftp.directories import (
     ListingLines,
@@ -34,7 +35,6 @@ from rdfcrawl.downloader.http.parsing import (
     head_end,
     parse_head,
 )
-from rdfcrawl.downloader.retry_policy import parse_http_date, parse_retry_after
 from rdfcrawl.downloader.robots.policy import parse_robots
 from rdfcrawl.downloader.robots.tdm import parse_tdm_file
 from rdfcrawl.downloader.warc.captures import CaptureLimits, CaptureReader

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, groupby, islice
@@ -30,6 +29,7 @@ from rdfcrawl.analysis.urldb.record import (
     find_sitemap,
 )
 from rdfcrawl.core.records import RankScore
+from rdfcrawl.core.times import parse_http_date
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
 from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
@@ -376,10 +376,8 @@ def _date_ms(text: str) -> int | None:
     >>> _date_ms("Thu, 01 Jan 1970 00:00:01 GMT")
     1000
     """
-    try:
-        return round(parsedate_to_datetime(text).timestamp() * 1000) if text else None
-    except (ValueError, OverflowError):
-        return None
+    moment = parse_http_date(text)
+    return None if moment is None else round(moment.timestamp() * 1000)
 
 
 def _dated_by(record: UrlRecord) -> str:

@@ -14,12 +14,11 @@ from base64 import b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from rdfcrawl.core.errors import StoreFault, UnusableStore
+from rdfcrawl.core.times import parse_retry_after
 from rdfcrawl.stores.followers.sparql.failures import (
     BrokenResponse,
     RefusedRequest,
@@ -347,16 +346,7 @@ class StoreClient:
 
     def _wait_for(self, value: str) -> None:
         """Delay the next request as the header Retry-After demands."""
-        value = value.strip()
-        secs = 0.0
-        if value.isascii() and value.isdigit():
-            secs = float(value[:9])
-        else:
-            with suppress(TypeError, ValueError, OverflowError):
-                moment = parsedate_to_datetime(value)
-                moment = moment.replace(tzinfo=moment.tzinfo or UTC)
-                secs = (moment - datetime.now(UTC)).total_seconds()
-        secs = min(max(0.0, secs), _MAX_WAIT_SECS)
+        secs = min(parse_retry_after(value) or 0.0, _MAX_WAIT_SECS)
         self._not_before = max(self._not_before, time.monotonic() + secs)
 
     def _connection_fault(self, error: Exception) -> StoreFault:
