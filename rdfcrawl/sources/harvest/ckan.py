@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import quote_plus
@@ -99,6 +99,21 @@ class FinishedHarvest:
     newest: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _PortalPage:
+    """A response of a portal."""
+
+    document: Document
+    portal: PortalAddress
+    files: PortalFiles
+    log: FaultLog = field(default_factory=FaultLog)
+
+    @property
+    def source(self) -> str:
+        """Key of the portal in the state store."""
+        return _key_of(self.portal)
+
+
 class CkanHarvester(Harvester):
     """See `protocol.Harvester`."""
 
@@ -135,57 +150,52 @@ class CkanHarvester(Harvester):
         if has_moved(document):
             yield document.harvested()
             return
-        log = FaultLog()
         portal = self._portal(document.record)
-        outcome = await self._outcome(document, portal, log)
+        files = PortalFiles(self._context, _key_of(portal))
+        page = _PortalPage(document, portal, files)
+        outcome = await self._outcome(page)
         if outcome is not None:
             n_documents = 0
-            files = PortalFiles(self._context, _key_of(portal))
             sources = FoundSources(self._context)
-            async for each in _documents(outcome, document, portal, files, sources):
+            async for each in _documents(outcome, page, sources):
                 n_documents += 1
                 yield each
-            async for follow_up in self._take(outcome, document, portal, files, log):
+            async for follow_up in self._take(outcome, page):
                 yield follow_up
-            page = _page(document, outcome, n_documents, portal, log)
-            page.withdrawn = await files.dropped()
-            yield page
+            harvested = _harvested(outcome, page, n_documents)
+            harvested.withdrawn = await files.dropped()
+            yield harvested
             return
         found = NOTHING_FOUND
-        if not await self._store.size(_key_of(portal), _KNOWN):
-            found = await self._native_catalogue(portal, document)
+        if not await self._store.size(page.source, _KNOWN):
+            found = await self._native_catalogue(page)
         for follow_up in found.follow_ups:
             yield follow_up
         faults = [*document.faults, *found.faults]
         if document.status or not faults:
-            faults += log.all()  # otherwise the faults explain the missing response
+            faults += page.log.all()  # else the faults explain the missing response
         yield document.harvested(faults=faults)
 
-    async def _native_catalogue(
-        self, portal: PortalAddress, document: Document
-    ) -> Discovery:
+    async def _native_catalogue(self, page: _PortalPage) -> Discovery:
         """Return the first page of the DCAT of a portal whose API refuses requests.
 
         Its formats are tried in turn; the format that works leads to further pages.
 
         Source: the documentation of ckanext-dcat, "RDF endpoints".
         """
-        step = read_task(document.record).payload
+        step = read_task(page.document.record).payload
         if isinstance(step, CkanTask) and step.step in _NOT_FIRST:
             return NOTHING_FOUND  # the API worked before
-        formats = DatasetAccess(AccessMethod.DUMP, (portal.catalogue_urls,))
-        known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
-        return await self._context.datasets.register(known, document)
+        formats = DatasetAccess(AccessMethod.DUMP, (page.portal.catalogue_urls,))
+        known = KnownDataset(name=f"{page.portal.url}/catalog", ways=(formats,))
+        return await self._context.datasets.register(known, page.document)
 
-    async def _outcome(
-        self, document: Document, portal: PortalAddress, log: FaultLog
-    ) -> CkanOutcome | None:
+    async def _outcome(self, page: _PortalPage) -> CkanOutcome | None:
         """Return the outcome of a response; None if it is unusable."""
         try:
-            task = await self._task(document.record)
-            return await self._advance(task, document, portal, log)
+            return await self._advance(await self._task(page.document.record), page)
         except SourceFault as error:
-            log.note(error.fault.reason, error.fault.detail)
+            page.log.note(error.fault.reason, error.fault.detail)
             return None
 
     async def _task(self, record: Record) -> CkanTask:
@@ -230,62 +240,54 @@ class CkanHarvester(Harvester):
         )
         return PortalAddress(url=front, scope=scope, key=key)
 
-    async def _advance(
-        self, task: CkanTask, document: Document, portal: PortalAddress, log: FaultLog
-    ) -> CkanOutcome:
-        response = document.response
+    async def _advance(self, task: CkanTask, page: _PortalPage) -> CkanOutcome:
+        document, response = page.document, page.document.response
         body = response.error_body
         if body_of(response) is not None:  # up to the limit, plus one byte
             body = await asyncio.to_thread(head_of, response, MAX_RESPONSE_BYTES + 1)
         ckan_response = CkanResponse(
             status=document.status, body=body, url=document.url
         )
-        n_known = await self._store.size(_key_of(portal), _KNOWN)
+        n_known = await self._store.size(page.source, _KNOWN)
         return await asyncio.to_thread(
-            advance, task, ckan_response, portal, log, n_known=n_known
+            advance, task, ckan_response, page.portal, page.log, n_known=n_known
         )
 
     # -- next tasks and state ------------------------------------------------------
 
     async def _take(
-        self,
-        outcome: CkanOutcome,
-        document: Document,
-        portal: PortalAddress,
-        files: PortalFiles,
-        log: FaultLog,
+        self, outcome: CkanOutcome, page: _PortalPage
     ) -> AsyncIterator[FollowUp]:
         """Remember the content of a page, and yield the tasks and files that follow."""
+        record, log = page.document.record, page.log
         try:
-            await self._remember(outcome, document, portal)
+            await self._remember(outcome, page)
             tasks = list(outcome.tasks)
-            if read_task(document.record).payload is None:  # the first record
+            if read_task(record).payload is None:  # the first record
                 tasks.append(CkanTask(step=CkanStep.ABOUT))
             for task in tasks:
-                yield next_step(document.record, task, urgency=Urgency.SOON)
+                yield next_step(record, task, urgency=Urgency.SOON)
             if outcome.is_swept:
-                await self._end(document, portal)
+                await self._end(page)
         except SourceFault as error:
             log.note(error.fault.reason, error.fault.detail)
         if outcome.listing is None:
             return
         missing = list[str]()
         try:
-            missing = await self._not_listed(outcome.listing, portal)
+            missing = await self._not_listed(outcome.listing, page.source)
         except SourceFault as error:
             log.note(error.fault.reason, error.fault.detail)
         by_search = outcome.listing is not DatasetListing.SWEEP
         for task in iter_confirmations(missing, by_search=by_search):
-            yield next_step(document.record, task, urgency=Urgency.SOON)
-        urls = {document_url({"id": each}, portal) for each in missing}
-        async for due in files.revisits(urls, document.record):
+            yield next_step(record, task, urgency=Urgency.SOON)
+        urls = {document_url({"id": each}, page.portal) for each in missing}
+        async for due in page.files.revisits(urls, record):
             for follow_up in due:
                 yield follow_up
 
-    async def _remember(
-        self, outcome: CkanOutcome, document: Document, portal: PortalAddress
-    ) -> None:
-        store, source = self._store, _key_of(portal)
+    async def _remember(self, outcome: CkanOutcome, page: _PortalPage) -> None:
+        store, source = self._store, page.source
         state, met = self._run_state.table(_STATE), self._run_state.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
         former = await self._former_owners(source, names)
@@ -298,7 +300,7 @@ class CkanHarvester(Harvester):
         if outcome.count is not None:
             entries["count"] = str(outcome.count)
         await store.put(source, state, entries)
-        started_ms = str(document.response.started_ms)
+        started_ms = str(page.document.response.started_ms)
         await store.claim(source, state, "began", started_ms)
 
     async def _former_owners(self, source: str, names: Mapping[str, str]) -> list[str]:
@@ -311,24 +313,21 @@ class CkanHarvester(Harvester):
         former = [each for each in owners.values() if each and each not in names]
         return list(await self._store.get_many(source, _KNOWN, former))
 
-    async def _end(self, document: Document, portal: PortalAddress) -> None:
+    async def _end(self, page: _PortalPage) -> None:
         """Remember that the portal was harvested, with its newest change."""
-        source, state = _key_of(portal), self._run_state.table(_STATE)
-        started_ms = str(document.response.started_ms)
+        source, state = page.source, self._run_state.table(_STATE)
+        started_ms = str(page.document.response.started_ms)
         began_ms = await self._store.claim(source, state, "began", started_ms)
         newest = await self._store.get(source, state, "newest") or ""
         success = FinishedHarvest(int(began_ms), newest)
         await self._run_state.put(source, _SUCCESS, encode(success))
 
-    async def _not_listed(
-        self, listing: DatasetListing, portal: PortalAddress
-    ) -> list[str]:
+    async def _not_listed(self, listing: DatasetListing, source: str) -> list[str]:
         """Return the ids of datasets that are missing from a complete listing.
 
         Raises:
             SourceFault: the listing is implausible.
         """
-        source = _key_of(portal)
         is_sweep = listing is DatasetListing.SWEEP
         ids = set[str]()  # entries of a table may be repeated
         async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
@@ -365,13 +364,10 @@ def _key_of(portal: PortalAddress) -> str:
 
 
 async def _documents(
-    outcome: CkanOutcome,
-    page: Document,
-    portal: PortalAddress,
-    files: PortalFiles,
-    sources: FoundSources,
+    outcome: CkanOutcome, page: _PortalPage, sources: FoundSources
 ) -> AsyncIterator[Document]:
     """Yield the datasets of a page, and tombstones; take their files and sources."""
+    document, portal, files = page.document, page.portal, page.files
     for group in in_batches(outcome.packages, _DECODED):
         contents = {
             url: content
@@ -379,21 +375,21 @@ async def _documents(
             if (url := document_url(content, portal))
         }
         claims = {url: _files_of(x, portal) for url, x in contents.items()}
-        due = await files.listed(claims, page.record)
+        due = await files.listed(claims, document.record)
         for url, content in contents.items():
             others = [
-                FollowUp(_record(each.url, each.kind, page.record, url))
+                FollowUp(_record(each.url, each.kind, document.record, url))
                 for each in iter_targets(content, portal)
                 if each.kind in FETCHED and not _is_file(each)
             ]
             await sources.note(x for x in others if x.record.kind.is_source)
             parts = _dataset(content, url, portal, [*due[url], *others])
             # Only its distributions are data to follow; other URLs are facts.
-            yield page.part(url, parts, is_followed=False)
+            yield document.part(url, parts, is_followed=False)
     gone = [document_url({"id": each}, portal) for each in outcome.deleted]
-    await files.listed(dict.fromkeys(gone, ()), page.record)
+    await files.listed(dict.fromkeys(gone, ()), document.record)
     for url in gone:
-        yield page.part(url, is_deleted=True)
+        yield document.part(url, is_deleted=True)
 
 
 def _files_of(content: dict[str, Any], portal: PortalAddress) -> list[FileClaim]:
@@ -432,18 +428,13 @@ async def _dataset(
         yield follow_up
 
 
-def _page(
-    document: Document,
-    outcome: CkanOutcome,
-    n_documents: int,
-    portal: PortalAddress,
-    log: FaultLog,
-) -> Document:
+def _harvested(outcome: CkanOutcome, page: _PortalPage, n_documents: int) -> Document:
     """Return the document of a page; the response about the portal is a catalogue."""
+    document, portal = page.document, page.portal
     # The plan has interpreted the status.
     faults = [] if document.status else list(document.faults)
     if document.status or not faults:
-        faults += log.all()
+        faults += page.log.all()
     if outcome.catalogue is None:
         return document.harvested(faults=faults, n_documents=n_documents)
     own = FaultLog()

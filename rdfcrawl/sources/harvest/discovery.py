@@ -41,18 +41,8 @@ class Discovery:
     is_excused: bool = False
 
     def __add__(self, other: Discovery) -> Discovery:
-        """Return both; nothing is copied if one of them is empty."""
-        if other is NOTHING_FOUND:
-            return self
-        if self is NOTHING_FOUND:
-            return other
-        return Discovery(
-            self.follow_ups + other.follow_ups,
-            self.faults + other.faults,
-            self.not_rdf + other.not_rdf,
-            self.withdrawn + other.withdrawn,
-            self.is_excused or other.is_excused,
-        )
+        """Return both; see `combined`."""
+        return combined((self, other))
 
     def parts(self) -> Iterator[FollowUp | Fault]:
         """Yield the follow-ups and the faults."""
@@ -64,10 +54,10 @@ NOTHING_FOUND: Final = Discovery()
 
 
 def combined(discoveries: Sequence[Discovery]) -> Discovery:
-    """Return all discoveries as one, with fewer copies than repeated addition."""
+    """Return all discoveries as one; nothing is copied if only one is not empty."""
     some = [each for each in discoveries if each is not NOTHING_FOUND]
-    if not some:
-        return NOTHING_FOUND
+    if len(some) < 2:
+        return some[0] if some else NOTHING_FOUND
     return Discovery(
         tuple(chain.from_iterable(each.follow_ups for each in some)),
         tuple(chain.from_iterable(each.faults for each in some)),

@@ -34,6 +34,7 @@ from rdfcrawl.sources.harvest.discovery import (
     NOTHING_FOUND,
     Discovery,
     DocumentScan,
+    combined,
     found,
 )
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
@@ -116,8 +117,7 @@ class DocumentDiscovery:
             discoveries.append(await self._of_task(document))
         if self._context.session.datasets.has_prefixes:
             await self._context.datasets.ways.pages.note(document)
-        some = [each for each in discoveries if each is not NOTHING_FOUND]
-        return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+        return self._without_named(combined(discoveries))
 
     async def _may_withdraw(self, document: Document) -> bool:
         """Return whether an earlier version of a page may have described datasets."""
@@ -252,7 +252,7 @@ class DocumentDiscovery:
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without the endpoints named by the operator."""
         named = self._named_endpoints
-        if not named:
+        if not named or found is NOTHING_FOUND:
             return found
         kept = tuple(
             each
