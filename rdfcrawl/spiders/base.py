@@ -427,13 +427,15 @@ class RdfSpider(Spider):
     def response_reader(self) -> OrdinaryReader:
         """Return a reader of ordinary responses, with the options of the spider."""
         from rdfcrawl.pipelines.callbacks.extract_response import OrdinaryReader
+        from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
 
-        return OrdinaryReader(
+        options = InspectionRequest(
             follow=self.arguments.follow,
             fetch=self.options.fetch,
             extract=self.options.extract,
             reservation_policy=self.options.reservation_policy,
         )
+        return OrdinaryReader(options)
 
     def parse_document(self, document: ParsedDocument) -> Any:
         """Override it to yield items and requests; it does nothing here.

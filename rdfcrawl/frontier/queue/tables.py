@@ -227,7 +227,6 @@ class StateStore:
 
 MAX_DEFERRED: Final = 100_000  # per prefix
 _TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
-_DEFERRED_AT_ONCE: Final = 500
 
 
 class DeferredRecord(NamedTuple):
@@ -303,14 +302,8 @@ class DeferredLinks:
 
     async def groups(self, prefix: str) -> AsyncIterator[list[DeferredRecord]]:
         """Yield the deferred records of a prefix; some may be repeated."""
-        group: list[DeferredRecord] = []
-        async for key, text in self._store.entries(prefix, _TABLE):
-            group.append(_deferred(key, text))
-            if len(group) == _DEFERRED_AT_ONCE:
-                yield group
-                group = []
-        if group:
-            yield group
+        async for batch in self._store.batches(prefix, _TABLE):
+            yield [_deferred(key, text) for key, text in batch.items()]
 
 
 def _entry(waiting: DeferredRecord) -> tuple[str, str]:

@@ -46,21 +46,11 @@ from rdfcrawl.rdf.links.policy import LinkPolicy
 DocumentCallback: TypeAlias = Callable[[ParsedDocument], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OrdinaryReader:
-    """Reads ordinary responses as a crawl would.
+    """Reads ordinary responses as a crawl would; `options` have no target."""
 
-    Attributes:
-        follow: which links a crawl would follow.
-        fetch: limits, and politeness of the requests for contexts.
-        extract: how documents are read.
-        reservation_policy: reservations of publishers that are obeyed.
-    """
-
-    follow: LinkPolicy
-    fetch: FetchOptions
-    extract: ExtractOptions
-    reservation_policy: ReservationPolicy
+    options: InspectionRequest
 
     async def look_at(
         self, response: Response, parse: DocumentCallback | None
@@ -94,25 +84,18 @@ class OrdinaryReader:
     def _output(
         self, document: Document, parse: DocumentCallback
     ) -> AsyncIterator[Any]:
-        parsed = ParsedDocument(document, max_bytes=self.fetch.max_document_bytes)
+        max_bytes = self.options.fetch.max_document_bytes
+        parsed = ParsedDocument(document, max_bytes=max_bytes)
         return iterate_output(parse(parsed))
 
     @asynccontextmanager
     async def _reading(
         self, response: Response
     ) -> AsyncGenerator[tuple[Document, InspectionReport]]:
-        request = InspectionRequest(
-            target="",
-            follow=self.follow,
-            fetch=self.fetch,
-            robots_agent="",
-            extract=self.extract,
-            reservation_policy=self.reservation_policy,
-        )
-        kept = new_copy(self.fetch.spool_bytes)
+        kept = new_copy(self.options.fetch.spool_bytes)
         try:
             document = document_of(response)
-            found = await inspect(request, kept.take, document=document)
+            found = await inspect(self.options, kept.take, document=document)
             if found.outcome is not None:
                 document.reading = result_of(found.outcome)
                 document.n_quads = found.outcome.n_quads
@@ -269,7 +252,6 @@ def _request(
     extract = ExtractOptions.from_settings(ours, formats=crawl.formats)
     fetch = FetchOptions.of(ours, crawl, extract.custom)
     return InspectionRequest(
-        target="",
         follow=LinkPolicy.parse(follow),
         fetch=replace(fetch, spool_dir=Path(tempfile.gettempdir())),
         robots_agent=robots.obeyed_agent,

@@ -51,14 +51,15 @@ _is_archive_name: Final = re.compile(r"\.w?arc(?:\.gz|\.zst)?\Z", re.IGNORECASE)
 class InspectionRequest:
     """A document to read, and the options."""
 
-    target: str  # URL, or path of a file; `-` is standard input
+    # URL, or path of a file; `-` is standard input; empty for a fetched document
+    target: str = ""
     # overrides the server's, with its `charset`; empty keeps that
     media_type: str = ""
     # resolves relative IRIs, and chooses scraping rules; empty: the document's URL
     base: str = ""
     follow: LinkPolicy  # which links a crawl would follow
     fetch: FetchOptions
-    robots_agent: str  # product token for robots.txt, which is not obeyed if empty
+    robots_agent: str = ""  # product token for robots.txt, which is not obeyed if empty
     extract: ExtractOptions
     logins: FtpLogins | None = None
     # reservations that a crawl would obey; all are reported

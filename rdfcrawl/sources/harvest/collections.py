@@ -40,7 +40,6 @@ _COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
 # Tables of a collection.
 _PAGES: Final = "pages"  # URL -> PageState
 _MEMBERS: Final = "members"  # run and digest of members -> number of the page
-_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +85,17 @@ class CollectionPages:
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield all pages that may have changed since the last run, in batches."""
-        group: list[FollowUp] = []
+        change = f"run {self._run}"
         async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
-            async for url, text in self._store.entries(root, _PAGES):
-                state = decode(text, PageState)
-                if not state.is_done:
-                    task = CollectionPage(self._run, state.number, root)
-                    record = Record(url, depth=state.depth, parent=root, task=task)
-                    group.append(FollowUp(record, change=f"run {self._run}"))
-                if len(group) == _BATCH_SIZE:
-                    yield group
-                    group = []
-        if group:
-            yield group
+            async for batch in self._store.batches(root, _PAGES):
+                group: list[FollowUp] = []
+                for url, text in batch.items():
+                    state = decode(text, PageState)
+                    if not state.is_done:
+                        task = CollectionPage(self._run, state.number, root)
+                        record = Record(url, depth=state.depth, parent=root, task=task)
+                        group.append(FollowUp(record, change=change))
+                yield group
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Remember a page that was read completely; return the next pages."""
