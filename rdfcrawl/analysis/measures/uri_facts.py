@@ -11,15 +11,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.times import parse_http_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 """Outcomes of fetches with new statements, by `sq:status`."""
+REFUSALS: Final = frozenset(
+    map(
+        str,
+        (
+            *(Reason.BAD_URI, Reason.HOST_BUDGET, Reason.DOMAIN_BUDGET),
+            *(Reason.URL_TRAP, Reason.NOT_WANTED, Reason.HOST_LEFT),
+            *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
+            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
+        ),
+    )
+)
+"""Faults of URIs that were not requested, if there was no response."""
+_CACHED: Final = 10_000  # dates
 NO_STATEMENTS: Final = "-"
 """In place of the hash of the statements of a page without any."""
 LACKING: Final = frozenset({Reason.REMOTE_CONTEXT, Reason.BAD_CONTENT_ENCODING})
@@ -37,31 +52,55 @@ class SitemapOrigin(StrEnum):
     DISCOVERY = "discovery"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@lru_cache(_CACHED)
+def _date_ms(text: str) -> int | None:
+    """Return an HTTP date in ms.
+
+    >>> _date_ms("Thu, 01 Jan 1970 00:00:01 GMT")
+    1000
+    """
+    moment = parse_http_date(text)
+    return None if moment is None else round(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class UriFetch:
-    """One fetch of a URL, with any outcome; refusals before a request do not count.
+    """One fetch of a URL, with any outcome.
 
     Attributes:
-        started_ms: start of the fetch.
+        started_ms: start of the fetch; 0: no request was sent.
         status: `sq:status` of its activity, such as `SUCCESSFUL` or `UNCHANGED`.
         http_status: of the last response; 0 without one.
         n_statements: stored statements, including those of a redirect's target.
+        fault: reason of the first fault in `LACKING`, else of the first one; empty if
+            there was none.
         content_hash: of the decoded body; empty for failures and for 304.
         text_hash: of the normalized text or statements.
+        run: of the crawl; -1 if unknown.
+        last_modified: `Last-Modified` of the response; empty if not sent.
         statements_hash: of the normalized statements.
-        modified_ms: `Last-Modified` of the response.
-        fault: reason of the first fault in `LACKING`, else of the first one.
     """
 
     started_ms: int
     status: str = "SUCCESSFUL"
     http_status: int = 200
     n_statements: int = 0
+    fault: str = ""
     content_hash: str = ""
     text_hash: str = ""
+    run: int = -1
+    last_modified: str = ""
     statements_hash: str = ""
-    modified_ms: int | None = None
-    fault: str = ""
+
+    @property
+    def modified_ms(self) -> int | None:
+        """`Last-Modified` in ms; None if unknown."""
+        return _date_ms(self.last_modified)
+
+    @property
+    def was_requested(self) -> bool:
+        """Whether it was not refused before a request."""
+        return bool(self.http_status) or self.fault not in REFUSALS
 
     @property
     def has_statements(self) -> bool:

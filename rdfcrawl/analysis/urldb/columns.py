@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.analysis.ranking.table import RankTable
-    from rdfcrawl.analysis.urldb.record import FirstSeen, UrlFetch, UrlRecord
+    from rdfcrawl.analysis.urldb.record import FirstSeen, UrlRecord
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
 _FETCH: Final = pa.struct(
@@ -187,7 +187,7 @@ def _row(
         "cluster": cluster or None,
         "mirror": mirror or None,
         **(scores or {}),
-        "fetches": _fetch_rows(record.fetches),
+        "fetches": _rows(record.fetches, _FETCH),
         "claims": _rows(record.claims, _CLAIM),
         "listings": _rows(record.listings, _LISTING),
         "readings": _rows(record.readings, _READING),
@@ -195,13 +195,6 @@ def _row(
             {"started": ms, "found_by": found_by} for ms, found_by in record.origins
         ],
     }
-
-
-def _fetch_rows(fetches: Sequence[UrlFetch]) -> list[dict[str, Any]]:
-    rows = _rows(fetches, _FETCH)
-    for row in rows:
-        row["statements_hash"] = row["statements_hash"] or row["text_hash"]
-    return rows
 
 
 def _rows(history: Sequence[Any], kind: pa.StructType) -> list[dict[str, Any]]:

@@ -29,7 +29,6 @@ from rdfcrawl.analysis.urldb.record import (
     find_sitemap,
 )
 from rdfcrawl.core.records import RankScore
-from rdfcrawl.core.times import parse_http_date
 from rdfcrawl.rdf.fingerprints import Sketch, read_sketch
 from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import (
         FirstSeen,
-        UrlFetch,
         UrlListing,
         UrlRecord,
     )
@@ -352,32 +350,7 @@ def _refusal(record: UrlRecord) -> str:
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
     """Return the fetches of a URL, without refusals before a request."""
-    return tuple([_fetch(each) for each in record.fetches if each.was_requested])
-
-
-def _fetch(fetch: UrlFetch) -> UriFetch:
-    return UriFetch(
-        started_ms=fetch.started_ms,
-        status=fetch.outcome,
-        http_status=fetch.http_status,
-        n_statements=fetch.n_statements,
-        content_hash=fetch.content_hash,
-        text_hash=fetch.text_hash,
-        statements_hash=fetch.statements_hash or fetch.text_hash,
-        modified_ms=_date_ms(fetch.last_modified),
-        fault=fetch.fault,
-    )
-
-
-@lru_cache(_CACHED)
-def _date_ms(text: str) -> int | None:
-    """Return an HTTP date in ms.
-
-    >>> _date_ms("Thu, 01 Jan 1970 00:00:01 GMT")
-    1000
-    """
-    moment = parse_http_date(text)
-    return None if moment is None else round(moment.timestamp() * 1000)
+    return tuple([each for each in record.fetches if each.was_requested])
 
 
 def _dated_by(record: UrlRecord) -> str:
@@ -393,8 +366,8 @@ def _readings(record: UrlRecord) -> Iterator[ListReading]:
     known: dict[int, ListReading | None] = {
         each.started_ms: None
         for each in record.fetches
-        if each.outcome == "UNCHANGED"
-        or (each.http_status == 304 and each.outcome != "REDIRECTED")
+        if each.status == "UNCHANGED"
+        or (each.http_status == 304 and each.status != "REDIRECTED")
     }
     by_time = groupby(record.readings, attrgetter("started_ms"))
     for started_ms, group in by_time:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import Any, Final, TypeAlias
 
-from rdfcrawl.analysis.measures.uri_facts import WAS_READ
+from rdfcrawl.analysis.measures.uri_facts import WAS_READ, UriFetch
 from rdfcrawl.analysis.urldb.record import (
     MAX_CLAIMS,
     MAX_FETCHES,
@@ -25,7 +25,6 @@ from rdfcrawl.analysis.urldb.record import (
     MAX_READINGS,
     SEED,
     SPELLING,
-    UrlFetch,
 )
 
 Columns: TypeAlias = list[str]
@@ -57,7 +56,7 @@ def observe(
 
     Args:
         listed: by a sitemap: first time, document, last time.
-        fetch: the fields of a `UrlFetch`.
+        fetch: the fields of a `UriFetch`.
         claim: the fields of a `SitemapClaim`.
         latest: lists of name, time in ms and value; sorted by name.
         listing: the fields of a `UrlListing`.
@@ -139,15 +138,15 @@ def _join_fetches(histories: list[_Column]) -> _Column:
 
 
 def _is_request(fetch: _Column) -> bool:
-    return UrlFetch(*fetch).was_requested
+    return UriFetch(*fetch).was_requested
 
 
 def _has_content(fetch: _Column) -> bool:
-    return UrlFetch(*fetch).has_own_content
+    return UriFetch(*fetch).was_read
 
 
 def _is_reading(fetch: _Column) -> bool:
-    return UrlFetch(*fetch).outcome in WAS_READ
+    return UriFetch(*fetch).status in WAS_READ
 
 
 def _join_claims(histories: list[_Column]) -> _Column:

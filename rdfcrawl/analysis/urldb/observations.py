@@ -8,7 +8,12 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import Final, NamedTuple, Self
 
-from rdfcrawl.analysis.measures.uri_facts import LACKING, NO_STATEMENTS, WAS_READ
+from rdfcrawl.analysis.measures.uri_facts import (
+    LACKING,
+    NO_STATEMENTS,
+    REFUSALS,
+    WAS_READ,
+)
 from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT
 from rdfcrawl.analysis.urldb.joining import Columns, observe
 from rdfcrawl.analysis.urldb.record import (
@@ -18,7 +23,6 @@ from rdfcrawl.analysis.urldb.record import (
     BY_REDIRECT,
     BY_SOURCE,
     NOINDEX,
-    REFUSALS,
     SEED,
 )
 from rdfcrawl.core.errors import Reason

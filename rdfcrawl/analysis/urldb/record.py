@@ -6,10 +6,9 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from rdfcrawl.analysis.measures.uri_facts import WAS_READ
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.analysis.measures.uri_facts import UriFetch
 from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
     MAX_URL_CHARS,
@@ -27,18 +26,6 @@ MAX_LISTINGS: Final = 16
 MAX_READINGS: Final = 50
 MAX_ORIGINS: Final = 1000
 
-REFUSALS: Final = frozenset(
-    map(
-        str,
-        (
-            *(Reason.BAD_URI, Reason.HOST_BUDGET, Reason.DOMAIN_BUDGET),
-            *(Reason.URL_TRAP, Reason.NOT_WANTED, Reason.HOST_LEFT),
-            *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
-            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
-        ),
-    )
-)
-"""Faults of URIs that were not requested, if there was no response."""
 SEED: Final = "seed"
 """Name of the value that has the first request without a document that led there."""
 AGAIN: Final = "again"
@@ -135,48 +122,6 @@ class SitemapClaim:
     last_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class UrlFetch:
-    """One fetch of a URI.
-
-    Attributes:
-        started_ms: start, Unix time in ms; 0: no request was sent.
-        outcome: `sq:status` of its activity.
-        http_status: of the last response; 0 without one.
-        n_statements: number of stored statements.
-        fault: reason of the first fault in `LACKING`, else of the first one; empty if
-            there was none.
-        content_hash: of the decoded body, 32 hex digits; empty if unknown.
-        text_hash: of the text or statements, 32 hex digits; empty if unknown.
-        run: of the crawl; -1 if unknown.
-        last_modified: `Last-Modified` of the response; empty if not sent.
-        statements_hash: of the statements, if `text_hash` is not theirs; empty if
-            unknown, or if it is, `NO_STATEMENTS` for a page without any.
-    """
-
-    started_ms: int
-    outcome: str
-    http_status: int
-    n_statements: int
-    fault: str
-    content_hash: str
-    text_hash: str
-    run: int
-    last_modified: str
-    statements_hash: str = ""
-
-    @property
-    def was_requested(self) -> bool:
-        """Whether it was not refused before a request."""
-        return bool(self.http_status) or self.fault not in REFUSALS
-
-    @property
-    def has_own_content(self) -> bool:
-        """Whether it was read, possibly with the stored statements; no 304."""
-        is_same = self.outcome == "UNCHANGED" and bool(self.content_hash)
-        return is_same or self.outcome in WAS_READ
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
     """The data of a crawl about one URI; histories are limited to the latest members.
@@ -203,7 +148,7 @@ class UrlRecord:
     host: str
     linked: FirstSeen | None = None
     listed: FirstSeen | None = None
-    fetches: tuple[UrlFetch, ...] = ()
+    fetches: tuple[UriFetch, ...] = ()
     claims: tuple[SitemapClaim, ...] = ()
     listings: tuple[UrlListing, ...] = ()
     readings: tuple[SitemapVersion, ...] = ()
@@ -229,7 +174,7 @@ class UrlRecord:
         for fetch in reversed(self.fetches):
             if not fetch.was_requested:
                 continue
-            if fetch.has_own_content or not (is_kept or fetch.outcome == "UNCHANGED"):
+            if fetch.was_read or not (is_kept or fetch.status == "UNCHANGED"):
                 return fetch.started_ms
             is_kept = True
         return None
@@ -290,7 +235,7 @@ def parse_record(line: bytes) -> UrlRecord:
         host=host,
         linked=FirstSeen(*linked) if linked else None,
         listed=FirstSeen(*listed) if listed else None,
-        fetches=tuple([UrlFetch(*each) for each in fetches]),
+        fetches=tuple(map(_fetch_of, fetches)),
         claims=tuple([SitemapClaim(*each) for each in claims]),
         listings=tuple([UrlListing(*each) for each in listings]),
         readings=tuple([SitemapVersion(*each) for each in readings]),
@@ -298,6 +243,13 @@ def parse_record(line: bytes) -> UrlRecord:
         latest={name: value for name, _, value in latest},
         latest_ms={name: when for name, when, _ in latest},
     )
+
+
+def _fetch_of(members: list[Any]) -> UriFetch:
+    """Return a stored fetch; its last member is left out if it is that of its text."""
+    if len(members) < 10 or not members[9]:
+        members = [*members[:9], members[6]]
+    return UriFetch(*members)
 
 
 def key_of(url: str, normal_form: NormalForm) -> bytes | None:

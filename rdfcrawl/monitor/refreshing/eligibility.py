@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts
 from rdfcrawl.analysis.refresh.trust import is_claimed
 from rdfcrawl.core.errors import MAY_PASS, Reason
 from rdfcrawl.core.tasks import RefreshedPage
@@ -146,11 +146,7 @@ def with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
     last_ms = facts.fetches[-1].started_ms if facts.fetches else None
     if record.fetches[-1].started_ms == last_ms:
         return facts
-    tries = (
-        UriFetch(started_ms=x.started_ms, status=x.outcome, http_status=x.http_status)
-        for x in record.fetches
-    )
-    return replace(facts, fetches=tuple(tries))
+    return replace(facts, fetches=record.fetches)
 
 
 def _immutable_until_ms(record: UrlRecord) -> int:

@@ -164,7 +164,7 @@ class DuePages:
                 yield record.url
                 target = self._reader.redirect_of(record)
                 # The log has no redirect of a refreshed page to a known one.
-                outcome = record.fetches[-1].outcome if record.fetches else ""
+                outcome = record.fetches[-1].status if record.fetches else ""
                 if not target and outcome == _LEFT:
                     target = record.latest.get("redirect", "")
                 record = self._database.find(target) if target else None

@@ -27,7 +27,7 @@ from rdfcrawl.analysis.refresh.policy import (
 from rdfcrawl.analysis.refresh.shares import BudgetShares, SettledShares, appraiser
 from rdfcrawl.analysis.refresh.trust import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlFetch, UrlRecord
+from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlRecord
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.monitor.refreshing.eligibility import (
     EligiblePages,
@@ -38,7 +38,7 @@ from rdfcrawl.monitor.refreshing.eligibility import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.measures.uri_facts import UriFacts
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
@@ -73,13 +73,13 @@ def _is_stored(record: UrlRecord) -> bool:
     return len(record.fetches) >= MAX_FETCHES or "isLeft" in record.latest
 
 
-def _is_lost(record: UrlRecord, fetch: UrlFetch) -> bool:
+def _is_lost(record: UrlRecord, fetch: UriFetch) -> bool:
     """Return whether the statements of a page were deleted after a fetch.
 
     Those of a page that is redirected to another host are, once the target was read.
     """
     is_left = fetch.started_ms <= record.latest_ms.get("withdrawn", -1)
-    return fetch.outcome == "DELETED" or is_left
+    return fetch.status == "DELETED" or is_left
 
 
 def _last_reads(record: UrlRecord) -> dict[int, str]:
@@ -90,9 +90,9 @@ def _last_reads(record: UrlRecord) -> dict[int, str]:
     """
     found: dict[int, str] = {}
     for fetch in reversed(record.fetches):
-        if fetch.outcome == "PARTIAL" or _is_lost(record, fetch):
+        if fetch.status == "PARTIAL" or _is_lost(record, fetch):
             break  # an unread response may be readable now
-        if fetch.outcome in _HAS_COPY:
+        if fetch.status in _HAS_COPY:
             found[fetch.started_ms] = fetch.last_modified
             if fetch.http_status != _NOT_MODIFIED:
                 break
@@ -104,7 +104,7 @@ def _read_at(record: UrlRecord) -> str:
     for fetch in reversed(record.fetches):
         if _is_lost(record, fetch):
             break
-        if fetch.outcome in _HAS_COPY or fetch.outcome == "PARTIAL":
+        if fetch.status in _HAS_COPY or fetch.status == "PARTIAL":
             if record.latest_ms.get("readAt") == fetch.started_ms:
                 return record.latest["readAt"]
             if fetch.http_status != _NOT_MODIFIED:
@@ -391,7 +391,7 @@ def planned_fetch(
     )
 
 
-def _change_since(fetch: UrlFetch) -> str:
+def _change_since(fetch: UriFetch) -> str:
     return f"r{fetch.started_ms:x}"
 
 

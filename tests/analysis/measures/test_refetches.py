@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from itertools import pairwise
 
 import pytest
@@ -136,18 +137,22 @@ def test_freshness_and_age_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("modified_ms", "changed_ms"), [(8, 8), (None, 5), (0, 5), (11, 5), (10, 10)]
+    ("modified_ms", "changed_ms"),
+    [(8000, 8000), (None, 5000), (0, 5000), (11_000, 5000), (10_000, 10_000)],
 )
 def test_last_modified_tells_when_a_copy_aged(
     modified_ms: int | None, changed_ms: float
 ) -> None:
     """If `Last-Modified` lies in the interval, then it is the time of the change."""
+    modified = (
+        "" if modified_ms is None else formatdate(modified_ms / 1000, usegmt=True)
+    )
     facts = UriFacts(
         domain="a.example",
         url="u",
         fetches=(
             UriFetch(started_ms=0, content_hash="A"),
-            UriFetch(started_ms=10, content_hash="B", modified_ms=modified_ms),
+            UriFetch(started_ms=10_000, content_hash="B", last_modified=modified),
         ),
     )
     (interval,) = iter_intervals(facts)

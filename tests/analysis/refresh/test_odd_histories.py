@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from email.utils import formatdate
 from math import inf, isfinite
 from operator import attrgetter
 from random import Random
@@ -34,6 +35,9 @@ TIMES = st.one_of(
     st.integers(20_000 * DAY_MS, 20_001 * DAY_MS),
 )
 LASTMODS = st.none() | TIMES | st.integers(-(2**60), 2**60)
+MODIFIED = st.just("") | TIMES.filter(lambda ms: ms < 2**45).map(
+    lambda ms: formatdate(ms // 1000, usegmt=True)
+)
 FETCHES = st.builds(
     UriFetch,
     started_ms=TIMES,
@@ -42,7 +46,7 @@ FETCHES = st.builds(
     ),
     http_status=st.sampled_from([0, 200, 304, 404, 410, 503]),
     content_hash=st.sampled_from(["", "a", "b"]),
-    modified_ms=LASTMODS,
+    last_modified=MODIFIED,
 )
 FETCHED = st.lists(FETCHES, min_size=1, max_size=6)
 CLAIMED = st.lists(

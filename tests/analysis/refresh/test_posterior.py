@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from math import exp
 
 import pytest
@@ -33,7 +34,11 @@ def page(
     contents: str, *claims: int, modified_day: float | None = None, changefreq: str = ""
 ) -> UriFacts:
     """Return a page fetched daily with these contents, and the days of its claims."""
-    modified_ms = None if modified_day is None else round(modified_day * DAY_MS)
+    modified = (
+        ""
+        if modified_day is None
+        else formatdate(modified_day * DAY_MS / 1000, usegmt=True)
+    )
     dates = [LastmodClaim(read_ms=0, lastmod_ms=-1)]
     dates += [LastmodClaim(read_ms=x * DAY_MS, lastmod_ms=x * DAY_MS) for x in claims]
     return UriFacts(
@@ -43,7 +48,7 @@ def page(
         claims=tuple(dates) if claims else (),
         listings=(UriListing(sitemap="s", first_ms=0, changefreq=changefreq),),
         fetches=tuple(
-            UriFetch(started_ms=n * DAY_MS, content_hash=x, modified_ms=modified_ms)
+            UriFetch(started_ms=n * DAY_MS, content_hash=x, last_modified=modified)
             for n, x in enumerate(contents)
         ),
     )

@@ -21,11 +21,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.analysis.measures.uri_facts import UriFetch
 from rdfcrawl.analysis.urldb import files
 from rdfcrawl.analysis.urldb import record as record_module
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.record import FirstSeen, SitemapClaim, UrlFetch
+from rdfcrawl.analysis.urldb.record import FirstSeen, SitemapClaim
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.stores.segment_file import pack_member
 from rdfcrawl.uri import NormalForm
@@ -137,7 +138,7 @@ class LoggedFacts:
     def __init__(self, events: Sequence[UrlEvent]) -> None:
         self.listed: dict[str, list[tuple[int, str]]] = {}
         self.linked: dict[str, list[tuple[int, str]]] = {}
-        self.fetches: dict[str, list[UrlFetch]] = {}
+        self.fetches: dict[str, list[UriFetch]] = {}
         self.claims: dict[str, dict[tuple[str, str, str], list[int]]] = {}
         for event in events:
             if isinstance(event, UrlFetched):
@@ -150,9 +151,9 @@ class LoggedFacts:
 
     def _fetch(self, event: UrlFetched) -> None:
         outcome = {200: "SUCCESSFUL", 304: "UNCHANGED"}.get(event.status, "SUCCESSFUL")
-        fetch = UrlFetch(
+        fetch = UriFetch(
             started_ms=event.ms,
-            outcome="FAILED" if event.fault else outcome,
+            status="FAILED" if event.fault else outcome,
             http_status=event.status,
             n_statements=3 if event.status == 200 else 0,
             fault=str(event.fault or ""),

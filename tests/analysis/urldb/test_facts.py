@@ -282,7 +282,9 @@ def test_facts_of_measures(tmp_path: Path) -> None:
             url=seed,
             first_linked_ms=T0 + 2,  # seeds count as links do
             listings=(UriListing(sitemap=child, first_ms=T0 + 20),),
-            fetches=(UriFetch(started_ms=T0 + 2, n_statements=3, modified_ms=1000),),
+            fetches=(
+                UriFetch(started_ms=T0 + 2, n_statements=3, last_modified=modified),
+            ),
         ),
     ]
     lists = {each.url: each for each in sitemaps}
