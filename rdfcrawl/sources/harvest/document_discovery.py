@@ -117,7 +117,8 @@ class DocumentDiscovery:
             discoveries.append(await self._of_task(document))
         if self._context.session.datasets.has_prefixes:
             await self._context.datasets.ways.pages.note(document)
-        return self._without_named(combined(discoveries))
+        some = [each for each in discoveries if each is not NOTHING_FOUND]
+        return self._without_named(combined(some)) if some else NOTHING_FOUND
 
     async def _may_withdraw(self, document: Document) -> bool:
         """Return whether an earlier version of a page may have described datasets."""
@@ -252,7 +253,7 @@ class DocumentDiscovery:
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without the endpoints named by the operator."""
         named = self._named_endpoints
-        if not named or found is NOTHING_FOUND:
+        if not named:
             return found
         kept = tuple(
             each
