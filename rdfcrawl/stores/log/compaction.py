@@ -43,13 +43,9 @@ from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_docu
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import COMPACTION, READERS, locked_alone, reading
 from rdfcrawl.stores.segment_file import (
-    HEADER_BYTES,
-    PREFIX,
     SEAL,
     GzipMember,
-    MemberPacker,
     TornMember,
-    encode_length,
     is_sealed,
     iter_members,
     list_superseded,
@@ -304,14 +300,11 @@ def _iter_copied(fd: int, member: GzipMember) -> Iterator[bytes]:
 
 def _packed(documents: Sequence[LogDocument]) -> bytes:
     """Return documents as one member; documents that share a member are small."""
-    packer = MemberPacker()
-    packed = []
+    lines = []
     for document in documents:
-        packed.append(packer.pack(document_mark(document.graph, document.version_ms)))
-        packed += [packer.pack(piece) for piece in document.pieces()]
-    packed.append(packer.finish())
-    length = encode_length(HEADER_BYTES + packer.n_packed, is_synced=False)
-    return b"".join((PREFIX, length, *packed))
+        lines.append(document_mark(document.graph, document.version_ms))
+        lines += document.pieces()
+    return pack_member(b"".join(lines))
 
 
 @contextmanager

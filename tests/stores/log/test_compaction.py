@@ -156,6 +156,16 @@ def test_log_is_smaller_and_says_what_was_dropped(tmp_path: Path) -> None:
     assert meaning(tmp_path) == {A: (4, b""), B: (4, b""), C: (1, b"")}
 
 
+def test_small_documents_of_a_member_stay_packed_together(tmp_path: Path) -> None:
+    """If one of many small documents is dropped, then only a line about it is added."""
+    names = [f"http://e/{n}" for n in range(20)]
+    write_together(tmp_path, [Written(each, 1, [(A, "x")]) for each in names], "w")
+    write_log(tmp_path, [Written(names[0], 2)], "x")
+    report = compact(CrawlLog(tmp_path))
+    assert report.n_dropped == 1
+    assert report.n_bytes_after < report.n_bytes_before + 150
+
+
 @pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.soak)])
 def test_killed_at_any_line_the_log_means_the_same(step: int, tmp_path: Path) -> None:
     """If a compaction is killed anywhere, nothing is lost, and the next one ends."""
