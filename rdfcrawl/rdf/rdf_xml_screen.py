@@ -55,11 +55,6 @@ _ITS = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/2005/11/its[
 _VERSION = re.compile(rb":version\s*=\s*[\"']1\.2")
 _PARSE_TYPE = re.compile(rb"parseType\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
 _KNOWN: Final = frozenset({b"Collection", b"Resource", b"Triple"})
-_USUAL_TYPES: Final = tuple(
-    b' rdf:parseType="%b">' % value
-    for value in (b"Literal", b"Collection", b"Resource")
-)
-_NOT_FIRST = re.compile(rb" rdf:parseType=(?<![\w.-] rdf:parseType=)")
 _NOT_BESIDES = re.compile(
     rb"\s(?!xml|[\w.-]+:(?:ID|parseType|annotation(?:NodeID)?)\b)[\w.:-]+\s*="
 )
@@ -77,6 +72,10 @@ _TEXT_BEFORE_CDATA = re.compile(rb"<!\[CDATA\[(?<!><!\[CDATA\[)")
 _TEXT_AFTER_CDATA = re.compile(rb"\]\]>(?!</)")
 _MAX_EXACT: Final = 1000  # checks of a block
 _LETTERS: Final = b"/:bdgpuyA"  # of outlines
+_LITERAL_END: Final = LITERAL.removeprefix(b"parseType") + b">"
+_USUAL_ENDS: Final = (b'="Collection">', b'="Resource">', _LITERAL_END)
+_ALONE = re.compile(rb"[\w.-]\s[\w.-]++:\Z")  # before the only attribute
+_ALONE_BYTES: Final = 12
 _TAIL_BYTES: Final = 2048  # with comments behind the root
 
 
@@ -233,11 +232,13 @@ class RdfXmlScreen(XmlScreen):
 
         For XML literals, the screen of them is set.
         """
-        n_literals, *others = map(block.count, _USUAL_TYPES)
-        n_types = block.count(b"parseType")
-        if n_literals + sum(others) != n_types or _NOT_FIRST.search(block):
+        parts = block.split(b"parseType")
+        before = {part[-_ALONE_BYTES:] for part in parts[:-1]}
+        is_usual = all(part.startswith(_USUAL_ENDS) for part in parts[1:])
+        if not is_usual or not all(map(_ALONE.search, before)):
             return False
-        if n_literals and self._literals is None:
+        has_literals = any(part.startswith(_LITERAL_END) for part in parts[1:])
+        if has_literals and self._literals is None:
             if self._is_begun:
                 raise LiteralsNeeded
             self._literals = LiteralScreen()
