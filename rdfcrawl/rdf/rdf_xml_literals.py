@@ -47,7 +47,7 @@ _BEGIN: Final = b'&lt;_.:all xmlns:_.="urn:x"&gt;&lt;_.:one&gt;'
 _BETWEEN: Final = b"&lt;/_.:one&gt;&lt;_.:one&gt;"
 _END: Final = b"&lt;/_.:one&gt;&lt;/_.:all&gt;"
 _PARSER: Final = etree.XMLParser(resolve_entities=False)
-_MAX_BULK_BYTES: Final = 2**20  # of a literal that is cut, and the block behind it
+_MAX_BULK_BYTES: Final = 256 * 1024  # of a literal that is cut
 _MAX_UNSEEN_BYTES: Final = 4 * 2**20
 _MAX_LITERAL_CHARS: Final = 16 * 2**20
 _MAX_REST_BYTES: Final = 4 * 2**20

@@ -75,7 +75,11 @@ def test_literals_that_are_not_written_with_others(content: str) -> None:
     assert not faults
 
 
-@pytest.mark.parametrize("content", ["<o:q>t</o:q>", "<e:p>t</e:p>"])
+@pytest.mark.parametrize(
+    "content",
+    ["<o:q>t</o:q>", "<e:p>t</e:p>", f"<o:q>{'t' * 600_000}</o:q>"],
+    ids=["plain", "odd", "long"],
+)
 def test_literals_of_many_blocks(content: str) -> None:
     """If literals are cut by the blocks of a document, then all are canonical."""
     contents = [CONTENTS[5], *([f"<o:q>{'t' * 999}</o:q>"] * 500), content]
