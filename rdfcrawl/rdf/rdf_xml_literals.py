@@ -1,7 +1,7 @@
 """XML literals of RDF/XML as text, by exclusive canonicalization with comments.
 
 lxml writes all literals of a block at once. Expat reads them one by one if lxml refuses
-one, or if other elements than the root and those of literals declare namespaces.
+one, or if other elements than the root and those of literals declare what it may use.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _ROOT_NAMESPACE: Final = f' xmlns:rdf="{RDF}"'.encode()
 _DECLARED = re.compile(
     rb"\sxmlns(?::[\w.-]++)?+\s*+=\s*+(?:\"[^\"&<\s]++\"|'[^'&<\s]++')"
 )
+_NAME = re.compile(rb"\s(xmlns(?::[\w.-]++)?+)\s*+=")
 _ATTRIBUTES: Final = (
     rb"(?:\s++(?!rdf:parseType)[^\s=<>\"']++=(?:\"[^\"<]*+\"|'[^'<]*+'))*+"
 )
@@ -232,12 +233,23 @@ class _BulkWriter:
             self._namespaces is not None
             and begin <= len(outside[0])
             and LITERAL not in text
-            and not _n_declared(text, begin)
+            and self._leaves_names(text[begin:])
             and (
                 (b"!" not in text and text.count(b"?") == text.count(b"?", 0, begin))
                 or all(map(_has_comments_alone, (outside[0][begin:], *outside[1:])))
             )
         )
+
+    def _leaves_names(self, text: bytes) -> bool:
+        """Return whether elements of a text only declare prefixes unknown to the root.
+
+        If a literal uses one of them, it is not well-formed without them.
+        """
+        if not (n_declared := _n_declared(text)):
+            return True
+        names = _NAME.findall(text)
+        known = _NAME.findall(self._namespaces or b"")
+        return len(names) == n_declared and not {b"xmlns", *known} & {*names}
 
     def _canonical(
         self, contents: list[bytes], *tags: list[bytes]

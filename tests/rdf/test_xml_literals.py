@@ -90,19 +90,29 @@ def test_literals_of_many_blocks(content: str) -> None:
 
 @pytest.mark.parametrize(
     ("node", "tag"),
-    [('xmlns:n="http://n.example/"', ""), ("", 'xmlns:n="http://n.example/"')],
+    [
+        ('xmlns:n="http://n.example/"', ""),
+        ("", 'xmlns:n="http://n.example/"'),
+        ('xmlns:o="http://n.example/"', 'xmlns:n="http://n.example/"'),
+        ('xmlns:m="http://m.example/"', "xmlns:n='http://n.example/'"),
+    ],
 )
 def test_namespaces_of_elements_around_a_literal(node: str, tag: str) -> None:
     """If an element around a literal declares a namespace, then the literal has it."""
     text = (
         f'<rdf:RDF {NAMES}><rdf:Description rdf:about="urn:x:1" {node}>'
-        f'<e:p rdf:parseType="Literal" {tag}>t<n:p/></e:p></rdf:Description></rdf:RDF>'
+        f'<e:p rdf:parseType="Literal" {tag}><o:q/><n:p/></e:p></rdf:Description>'
+        "</rdf:RDF>"
     )
     parser = parse(
         text.encode(), url="http://h.example/", graph=None, media_type=MEDIA_TYPE
     )
-    want = literal('t<n:p xmlns:n="http://n.example/"></n:p>').encode()
-    assert want in b"".join(parser)
+    other = "n" if "xmlns:o" in node else "o"
+    want = (
+        f'<o:q xmlns:o="http://{other}.example/"></o:q>'
+        '<n:p xmlns:n="http://n.example/"></n:p>'
+    )
+    assert literal(want).encode() in b"".join(parser)
     assert not parser.faults
 
 
