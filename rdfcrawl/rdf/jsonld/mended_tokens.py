@@ -37,9 +37,9 @@ _ITEM = re.compile(
 BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
 # A string without its first quotation mark
 UNOPENED = re.compile(r"(\w[^,{}\[\]\"'`“”<\\\n]{0,200}+)\"(?=\s*+[,}\]])")
-# Marks between a string and a second one that is followed by marks, not by text
+# Marks between a string and a second one that is followed by a mark, not by text
 _MARKS_AND_STRING = re.compile(
-    r"""\s*+[^\w\s"'`“”\\]{1,9}\s*+"[^"\\\n]{1,99}+"\s*+[:,}\]]"""
+    r"""(?:\s*+[^\w\s"'`“”]){1,9}\s*+"[^"\\\n]{1,99}+"\s*+[^\w\s]"""
 )
 COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
