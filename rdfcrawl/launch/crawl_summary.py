@@ -125,13 +125,17 @@ def _rows(end: RunEnd, results: ResultSummary) -> dict[str, str]:
 
 def _hint(end: RunEnd, results: ResultSummary) -> str:
     """Return the first hint that holds; empty if none does."""
-    now, member, figures = end.now, end.member, end.now.figures
+    hints = (*_hints_of_queue(end), *_hints_of_results(end, results))
+    return next((text for holds, text in hints if holds), "")
+
+
+def _hints_of_queue(end: RunEnd) -> tuple[tuple[bool, str], ...]:
+    now, member = end.now, end.member
     source = member.accepts.source
     begin = f"give -a {source}=URL or -a {source}=@FILE"
     has_raised = Reason.INTERNAL in now.faults
     is_over = not end.n_done and (now.documents > 0 or not has_raised)
-    n_hyperlinks = int(figures.get("link/hyperlinks_of_seeds", 0))
-    hints = (
+    return (
         (
             now.owed.n_uris > 0 and end.n_left == now.owed.n_waiting,
             "the same command requests the owed URIs again",
@@ -146,6 +150,15 @@ def _hint(end: RunEnd, results: ResultSummary) -> str:
         (is_over and not member.has_seeds, f"nothing was queued: {begin}"),
         (is_over, "the crawl had already finished; -a fresh=1 starts it again"),
         (bool(end.own), end.own.hint),
+    )
+
+
+def _hints_of_results(
+    end: RunEnd, results: ResultSummary
+) -> tuple[tuple[bool, str], ...]:
+    now, figures = end.now, end.now.figures
+    n_hyperlinks = int(figures.get("link/hyperlinks_of_seeds", 0))
+    return (
         (
             bool(results.incomplete),
             ("" if now.quads else f"no statements were found: {LOOK}; ")
@@ -166,7 +179,6 @@ def _hint(end: RunEnd, results: ResultSummary) -> str:
             f"no items were found: {_WANT_NAMES}",
         ),
     )
-    return next((text for holds, text in hints if holds), "")
 
 
 def _shown(path: Path) -> str:

@@ -125,16 +125,25 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     _start_gc()  # exempt existing objects: exit frees them without a collection
     if reasons == ["finished"]:
         mark_finished(options.crawl.paths.quads)
+    _finish(crawler, compaction, followers)
+    failure.fail_if_any()
+    if reasons and not {"shutdown", DRAINED} & {*reasons}:
+        checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
+    return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def _finish(
+    crawler: Crawler,
+    compaction: BackgroundCompaction | None,
+    followers: FollowerProcesses | None,
+) -> None:
+    """Wait for the processes of the stores."""
     if compaction is not None:
         compaction.finish()
     if followers is not None:
         followers.finish()
         for name, number in followers.counts.items():
             crawler.stats.set_value(name, number)
-    failure.fail_if_any()
-    if reasons and not {"shutdown", DRAINED} & {*reasons}:
-        checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
-    return _exit_code(reasons, crawler, checked.launch.codes)
 
 
 def _run_loop(process: CrawlerProcessBase) -> None:

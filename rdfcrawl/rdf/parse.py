@@ -349,12 +349,18 @@ class DocumentParser:
 
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
-        screens = []
-        if form is formats.N3:
-            from rdfcrawl.rdf.n3 import FormulaMarker
+        if form is not formats.N3:
+            return self._text.open_stream(FaultLog())
+        from rdfcrawl.rdf.n3 import FormulaMarker
 
-            screens.append(FormulaMarker().feed)
-        return self._text.open_stream(FaultLog(), *screens)
+        return self._text.open_stream(FaultLog(), FormulaMarker().feed)
+
+    def _can_reopen(self, form: Format) -> bool:
+        """Return whether the text can be read again; a very long one is not spooled."""
+        with suppress(OSError, SourceFault):
+            self._reopen(form).close()
+            return True
+        return False
 
     def _read_twice(self, form: Format) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the mending one."""
@@ -363,9 +369,7 @@ class DocumentParser:
         strict = self._attempt
         if not strict.error:
             return
-        try:
-            self._reopen(form).close()
-        except (OSError, SourceFault):  # too long to be spooled
+        if not self._can_reopen(form):
             yield from self.output.chunks((strict.held,), has_graphs=form.has_graphs)
             return
         self._go_back(is_replay=True)
@@ -401,21 +405,17 @@ class DocumentParser:
                     held.clear()
             # The parser takes a document without its end for complete.
             is_bad = bool(self._attempt.error or self._screens.depth)
-            if is_bad:
-                is_lost = True  # too long to be spooled
-                self._reopen(form).close()
-                is_lost = False
+            is_lost = is_bad and not self._can_reopen(form)
         except MendingNeeded:
             is_bad = True
         except (OSError, SourceFault):
             yield from held
-            if not is_lost:
-                raise
-            yield from self.output.chunks((self._attempt.held,))
-            return
+            raise
         self._screens.is_strict = False
-        if not is_bad:
+        if is_lost or not is_bad:
             yield from held
+            if is_lost:
+                yield from self.output.chunks((self._attempt.held,))
             return
         self._go_back(is_replay=n_bytes > _MAX_HELD_XML_BYTES)
         yield from self._read_mended_xml(form)

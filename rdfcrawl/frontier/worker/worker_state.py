@@ -125,6 +125,15 @@ class IntakeHooks:
 class WorkerState:
     """The state of one worker."""
 
+    is_over = False  # the crawl is over, as far as known here
+    is_drained = False  # an operator drains this worker
+    has_other_spiders = False  # then, their requests may be in any partition
+    n_slow = 0  # visits that have given up their places to others
+    n_closed = 0  # visits of hosts outside of their working hours
+    # why the crawl cannot go on, once Redis has lost it
+    gone: CrawlGone | None = None
+    _has_started = False
+
     def __init__(
         self,
         frontier: Frontier,
@@ -152,17 +161,9 @@ class WorkerState:
         self.added = AddedCounts()  # results for the links sent
         self.counts = StateCounts()  # of the crawl, as last seen
         self.live: list[str] = [options.name]  # names of the workers of the crawl
-        self.is_over = False  # the crawl is over, as far as known here
         self.run_began_ms = run_began_ms  # for all workers
-        self.is_drained = False  # an operator drains this worker
-        # then, their requests may be in any partition
-        self.has_other_spiders = False
         # partition -> time until which workers of other spiders claim first
         self.left_to_others: dict[int, float] = {}
-        self.n_slow = 0  # visits that have given up their places to others
-        self.n_closed = 0  # visits of hosts outside of their working hours
-        # why the crawl cannot go on, once Redis has lost it
-        self.gone: CrawlGone | None = None
         # by `request_turns.steady_time`: when the leases of this worker expire, and
         # when it counts as dead, so that others stop keeping its delay
         self.leases_until = steady_time() + frontier.options.lease_secs
@@ -172,7 +173,6 @@ class WorkerState:
         self.commit_now = asyncio.Event()
         self.report_now = asyncio.Event()
         self.look_now = asyncio.Event()  # for the epochs of domains
-        self._has_started = False
 
     @property
     def has_started(self) -> bool:

@@ -8,6 +8,7 @@ canonical lines.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -221,19 +222,15 @@ def read_plain(  # noqa: PLR0913  # keywords
     declared = format_of_media_type(media_type)
     if declared is None or not body:
         return None
-    output = QuadOutput(
-        url=url, graph=graph, trust=trust, limits=limits, log=FaultLog()
-    )
+    quads = QuadOutput(url=url, graph=graph, trust=trust, limits=limits, log=FaultLog())
     found: PlainLines | None = None
     if declared.is_line_based:
-        found = plain_lines(body, declared, output, charset=charset)
+        found = plain_lines(body, declared, quads, charset=charset)
     elif declared in _READ and _is_in(declared, body, url=url, media_type=media_type):
-        try:
+        with suppress(Exception):  # `DocumentReading` will have it again, and notes it
             found = _read_lines(
-                body, declared, output, charset=charset, environment=environment
+                body, declared, quads, charset=charset, environment=environment
             )
-        except Exception:  # `DocumentReading` will have it again, and notes it
-            return None
     if found is None or len(found.placed) > CHUNK_BYTES:
         return None
     facts, lines_of_links, targets = facts_of_chunk(

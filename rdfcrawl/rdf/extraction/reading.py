@@ -64,9 +64,7 @@ class DocumentReading:
         environment: ReaderContext = INLINE,
     ) -> None:
         self._source = ByteSource.of(source)
-        self._job = job
-        self._environment = environment
-        self._log = FaultLog()
+        self._job, self._environment, self._log = job, environment, FaultLog()
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
         head = sniffing.head_of(self._source)

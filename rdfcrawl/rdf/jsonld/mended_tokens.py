@@ -120,8 +120,7 @@ class TokenReader:
 
     def _string(self, *, is_key: bool, in_array: bool) -> str:
         """Return the string that begins here (`TruncatedText`)."""
-        text = self._text
-        quote = text[self._at]
+        text, quote = self._text, self._text[self._at]
         if quote != '"':
             self._repaired("other quotation marks")
         body = _BODIES[QUOTES[quote]]
@@ -155,12 +154,11 @@ class TokenReader:
                 n_inside = 0
             parts.append(text[begin:at])
             if is_key or (plus := _CONCATENATION.match(text, at + 1)) is None:
-                break
+                self._at = at + 1
+                return self._unescaped("".join(parts))
             self._repaired("joined strings")
             body = _BODIES[QUOTES[text[plus.end()]]]
             begin = at = line = plus.end() + 1
-        self._at = at + 1
-        return self._unescaped("".join(parts))
 
     def _ends_key(self, end: int) -> bool:
         """Return whether a quotation mark ends a key."""

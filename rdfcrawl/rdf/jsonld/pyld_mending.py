@@ -159,15 +159,18 @@ class MendingProcessor(Processor):
             try:
                 expand(element, expanded_parent)
             except _ERRORS as error:
-                nests = [key for key in element if self._is_nest(active_ctx, key)]
-                if not nests:
-                    raise
-                # their entries do not fit to those outside
-                self._note(error, is_lost=True)
-                for key in nests:
-                    del element[key]
+                self._remove_nests(active_ctx, element, error)
                 restore()
                 expand(element, expanded_parent)
+
+    def _remove_nests(self, active_ctx: Any, element: Any, error: Exception) -> None:
+        """Remove `@nest` keys, whose entries do not fit to those outside."""
+        nests = [key for key in element if self._is_nest(active_ctx, key)]
+        if not nests:
+            raise error
+        self._note(error, is_lost=True)
+        for key in nests:
+            del element[key]
 
     def _is_nest(self, active_ctx: Any, key: str) -> bool:
         return bool(self._expand_iri(active_ctx, key, vocab=True) == "@nest")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -98,17 +98,7 @@ def read_json_ld_text(
     try:
         value = _decode(text)
     except (ValueError, RecursionError) as error:
-        if len(text) > _MENDED_HERE:
-            environment.demand_bounds("JSON that is not well-formed")
-        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
-
-        found = mended_json(text, is_whole=options.is_whole)
-        if not found.values:
-            raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
-        if len(found.values) > 1:
-            environment.demand_bounds("several values of JSON")
-        found.note(log, error)
-        values, source = found.values, ""
+        values, source = _mended(text, error, options, environment, log), ""
     else:
         values, source = [value], text
         if isinstance(value, str) and _is_json_text(value):
@@ -160,6 +150,27 @@ def _is_json(line: bytes) -> bool:
         return isinstance(json.loads(line.strip(_AROUND_LINES)), dict | list)
     except (ValueError, RecursionError):
         return False
+
+
+def _mended(
+    text: str,
+    error: ValueError | RecursionError,
+    options: JsonLdReaderOptions,
+    environment: ReaderContext,
+    log: FaultLog,
+) -> Sequence[Any]:
+    """Return the values of a text that is not well-formed."""
+    from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+    if len(text) > _MENDED_HERE:
+        environment.demand_bounds("JSON that is not well-formed")
+    found = mended_json(text, is_whole=options.is_whole)
+    if not found.values:
+        raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
+    if len(found.values) > 1:
+        environment.demand_bounds("several values of JSON")
+    found.note(log, error)
+    return found.values
 
 
 def read_json_lines(

@@ -134,9 +134,7 @@ class ResponseReader:
         writer = RowWriter(harvest.endpoint, task, graphs)
         end, last = PageEnd(has_names=writer.has_names), ""
         is_broken = False
-        # Labels of one response: if it is incomplete, their nodes are read again.
-        is_held = task.naming in ("local", "") and task.step == "whole"
-        is_held |= task.naming == "" and task.step in ("page", "offset")
+        is_held = _has_labels_of_response(task)
         held: list[Row] = []
         try:
             for row in found:
@@ -388,6 +386,13 @@ class EndpointPlan:
         if query is None:
             raise ValueError(f"not a task of this harvest: {task.step}")
         return query.fill(limit=task.limit, offset=task.offset, after=task.after)
+
+
+def _has_labels_of_response(task: SparqlTask) -> bool:
+    """Return whether labels are of one response: an incomplete one is read again."""
+    if task.step == "whole":
+        return task.naming in ("local", "")
+    return task.naming == "" and task.step in ("page", "offset")
 
 
 def _listing(task: SparqlTask) -> SparqlTask:
