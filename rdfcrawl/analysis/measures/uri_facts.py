@@ -303,17 +303,23 @@ class UriFacts:
         return self.original not in ("", self.url) and not self.is_redirect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ListReading:
-    """One reading of a sitemap; a 304 response counts, with the same list.
+    """One reading of a sitemap, or of a part of a large one.
+
+    A 304 response counts, with the same list.
 
     Attributes:
-        list_hash: of its URLs in order.
+        started_ms: start of the reading, Unix time.
+        n_urls: number of listed URLs.
+        list_hash: of these in order, 32 hex digits.
+        is_index: it lists sitemaps; only of single parts.
     """
 
     started_ms: int
     n_urls: int
     list_hash: str = ""
+    is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

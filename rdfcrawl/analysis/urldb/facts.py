@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, groupby, islice
@@ -383,9 +384,7 @@ def _readings(record: UrlRecord) -> Iterator[ListReading]:
     for started_ms in sorted(known):
         reading = known[started_ms]
         if reading is None and last is not None:
-            reading = ListReading(
-                started_ms=started_ms, n_urls=last.n_urls, list_hash=last.list_hash
-            )
+            reading = replace(last, started_ms=started_ms)
         if reading is not None:
             last = reading
             yield reading

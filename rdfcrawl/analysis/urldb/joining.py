@@ -60,7 +60,7 @@ def observe(
         claim: the fields of a `SitemapClaim`.
         latest: lists of name, time in ms and value; sorted by name.
         listing: the fields of a `UrlListing`.
-        reading: the fields of a `SitemapVersion`.
+        reading: the fields of a `ListReading`.
         origin: of a request for a sitemap: time, and `rc:foundBy`.
     """
     return [

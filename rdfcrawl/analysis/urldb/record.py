@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from rdfcrawl.analysis.measures.uri_facts import UriFetch
+from rdfcrawl.analysis.measures.uri_facts import ListReading, UriFetch
 from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
     MAX_URL_CHARS,
@@ -87,23 +87,6 @@ class UrlListing:
 
 
 @dataclass(frozen=True, slots=True)
-class SitemapVersion:
-    """One reading of a sitemap, or of a part of a large one.
-
-    Attributes:
-        started_ms: start of the reading, Unix time.
-        n_urls: number of listed URLs.
-        list_hash: of these in order, 32 hex digits.
-        is_index: whether it lists sitemaps.
-    """
-
-    started_ms: int
-    n_urls: int
-    list_hash: str
-    is_index: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SitemapClaim:
     """Values that sitemaps stated for a URI, at one or several readings.
 
@@ -151,7 +134,7 @@ class UrlRecord:
     fetches: tuple[UriFetch, ...] = ()
     claims: tuple[SitemapClaim, ...] = ()
     listings: tuple[UrlListing, ...] = ()
-    readings: tuple[SitemapVersion, ...] = ()
+    readings: tuple[ListReading, ...] = ()
     origins: tuple[tuple[int, str], ...] = ()
     latest: dict[str, str]
     latest_ms: dict[str, int] = field(default_factory=dict)
@@ -238,7 +221,7 @@ def parse_record(line: bytes) -> UrlRecord:
         fetches=tuple(map(_fetch_of, fetches)),
         claims=tuple([SitemapClaim(*each) for each in claims]),
         listings=tuple([UrlListing(*each) for each in listings]),
-        readings=tuple([SitemapVersion(*each) for each in readings]),
+        readings=tuple([ListReading(*each) for each in readings]),
         origins=tuple([(ms, found_by) for ms, found_by in origins]),
         latest={name: value for name, _, value in latest},
         latest_ms={name: when for name, when, _ in latest},
