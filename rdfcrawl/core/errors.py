@@ -395,6 +395,14 @@ class FaultLog:
         else:
             self._faults[key] = replace(known, count=known.count + count)
 
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note the fault of a block, which ends there."""
+        try:
+            yield
+        except SourceFault as error:
+            self.note(error.fault.reason, error.fault.detail)
+
     def count(self, reason: Reason) -> int:
         """Return the number of faults noted with this reason and not apart."""
         if not self._faults:  # the usual case

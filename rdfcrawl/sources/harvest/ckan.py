@@ -192,11 +192,9 @@ class CkanHarvester(Harvester):
 
     async def _outcome(self, page: _PortalPage) -> CkanOutcome | None:
         """Return the outcome of a response; None if it is unusable."""
-        try:
+        with page.log.noting():
             return await self._advance(await self._task(page.document.record), page)
-        except SourceFault as error:
-            page.log.note(error.fault.reason, error.fault.detail)
-            return None
+        return None
 
     async def _task(self, record: Record) -> CkanTask:
         """Return the task of a record; the first task depends on the last run.
@@ -260,7 +258,7 @@ class CkanHarvester(Harvester):
     ) -> AsyncIterator[FollowUp]:
         """Remember the content of a page, and yield the tasks and files that follow."""
         record, log = page.document.record, page.log
-        try:
+        with log.noting():
             await self._remember(outcome, page)
             tasks = list(outcome.tasks)
             if read_task(record).payload is None:  # the first record
@@ -269,15 +267,11 @@ class CkanHarvester(Harvester):
                 yield next_step(record, task, urgency=Urgency.SOON)
             if outcome.is_swept:
                 await self._end(page)
-        except SourceFault as error:
-            log.note(error.fault.reason, error.fault.detail)
         if outcome.listing is None:
             return
         missing = list[str]()
-        try:
+        with log.noting():
             missing = await self._not_listed(outcome.listing, page.source)
-        except SourceFault as error:
-            log.note(error.fault.reason, error.fault.detail)
         by_search = outcome.listing is not DatasetListing.SWEEP
         for task in iter_confirmations(missing, by_search=by_search):
             yield next_step(record, task, urgency=Urgency.SOON)

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import CustomTask, SourceTask
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
@@ -159,10 +159,8 @@ class OaiPmhHarvester(CustomHarvester):
                 prefix=step.prefix or "oai_dc",
             )
             response = reader.response
-            try:
+            with log.noting():
                 records += reader.records()
-            except SourceFault as error:
-                log.note(error.fault.reason, error.fault.detail)
         is_damaged = n_tags != len(records)
         return _Page(document, base, step, log, response, records, is_damaged)
 

@@ -252,15 +252,13 @@ async def iter_captures(
 ) -> AsyncIterator[WarcCapture]:
     """Yield captures; the file of each body is deleted afterwards."""
     captures = iter(reader)
-    try:
+    with log.noting():  # the library may not be installed
         while capture := await asyncio.to_thread(next, captures, None):
             try:
                 yield capture
             finally:
                 if not isinstance(capture.body, bytes):
                     capture.body.unlink(missing_ok=True)
-    except SourceFault as error:  # the library is not installed
-        log.note(error.fault.reason, error.fault.detail)
 
 
 def _task_of(record: Record) -> WarcTask:

@@ -160,11 +160,9 @@ class _Archive:
         self._meter = UnpackMeter(limits)
         layer = PackingLayer(self._meter, is_container=True).inside(is_container=True)
         self._members: dict[str, Member] = {}
-        try:
+        with log.noting():
             for member in iter_zip(blob, layer, self._note):
                 self._members.setdefault(_plain(member.name), member)
-        except SourceFault as fault:
-            self._note(fault)
 
     def manifest(self) -> ByteSource | None:
         """Return the manifest in the root, or in the only folder of the root."""

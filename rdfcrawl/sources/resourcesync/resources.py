@@ -288,14 +288,12 @@ def fetch_of(  # keywords
     uri = "" if url == version.uri else version.uri
     task = task_of(version, source, scope.site, uri=uri, others=tuple(urls[1:]))
     patch = _patch(entry, log) if wants_patch and version.fixity.digests else None
-    try:
+    with log.noting():
         if patch is not None and scope.admits(patch.url):
             return requestable(patch.url), _patched(task, patch, version.uri, urls)
         fitted(task)
-    except SourceFault as error:
-        log.note(error.fault.reason, error.fault.detail)
-        return None
-    return url, task
+        return url, task
+    return None
 
 
 def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTask:

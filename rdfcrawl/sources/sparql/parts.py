@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RDF_TYPE
 from rdfcrawl.core.source_tasks import UNKNOWN, PageSize, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
@@ -195,10 +195,8 @@ def after_hash_table(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) 
 
 def iter_logged(rows: Iterable[Row], out: SparqlOutcome) -> Iterator[Row]:
     """Yield rows; log the fault of a truncated response."""
-    try:
+    with out.log.noting():
         yield from rows
-    except SourceFault as error:
-        out.log.note(error.fault.reason, error.fault.detail)
 
 
 def looks_cut(n_rows: int) -> bool:
