@@ -12,6 +12,7 @@ import pyoxigraph as ox
 from pyld.canon import URDNA2015
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf.rdf_11 import I18N
 
 MAX_STATEMENTS: Final = 100_000
 _MAX_STEPS: Final = 2_000_000
@@ -20,16 +21,22 @@ _MAX_ALIKE: Final = 6  # neighbours of a blank node: all their permutations are 
 
 
 def canonical_nquads(quads: Iterable[ox.Quad]) -> str:
-    """Return statements as canonical N-Quads.
+    """Return statements as canonical N-Quads, each once.
+
+    Base directions become part of the datatype, as for rdflib.
 
     Raises:
         SourceFault: `TOO_LARGE`: too many statements, blank nodes that are alike, or
             triple terms.
     """
     dataset: dict[str, list[Any]] = {}
-    for n_statements, quad in enumerate(quads):
-        if n_statements == MAX_STATEMENTS:
+    seen = set[ox.Quad]()
+    for quad in quads:
+        if quad in seen:
+            continue
+        if len(seen) == MAX_STATEMENTS:
             raise _too_large(f"more than {MAX_STATEMENTS} statements")
+        seen.add(quad)
         statement = _pyld_statement(quad)
         if statement is None:
             raise _too_large("a statement about a statement")
@@ -52,6 +59,8 @@ def _pyld_term(term: Any) -> dict[str, str] | None:
     if isinstance(term, ox.Triple):
         return None
     found = {"type": "literal", "value": term.value, "datatype": term.datatype.value}
+    if term.direction:
+        return found | {"datatype": f"{I18N}{term.language}_{term.direction}"}
     return found | ({"language": term.language} if term.language else {})
 
 

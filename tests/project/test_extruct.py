@@ -87,6 +87,23 @@ def test_equal_documents_have_equal_canonical_statements() -> None:
         rdf.canonical()
 
 
+def test_canonical_statements_are_a_set_with_directions() -> None:
+    """If a document repeats a statement, it is there once; base directions differ."""
+
+    def canonical(*statements: str) -> list[str]:
+        body = "".join(f"_:a <urn:p> {each} .\n" for each in statements)
+        kind = {"Content-Type": "text/turtle"}
+        response = HtmlResponse(URL, body=body.encode(), headers=kind)
+        with asyncio.run(extract(response)) as rdf:
+            return rdf.canonical().splitlines()
+
+    assert canonical('"x"@ar--rtl', '"x"@ar--ltr', '"x"@ar--rtl') == [
+        f'_:c14n0 <urn:p> "x"^^<https://www.w3.org/ns/i18n#ar_{way}> .'
+        for way in ("ltr", "rtl")
+    ]
+    assert canonical("1", "1") == canonical("1")
+
+
 @pytest.mark.parametrize(
     ("page", "names", "syntaxes"),
     [

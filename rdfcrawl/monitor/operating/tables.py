@@ -234,9 +234,10 @@ def change_line(action: str, change: HostChange) -> str:
 def moved_lines(what: str, moved: MovedFrontier) -> list[str]:
     """Return the result of an export or import."""
     n = moved.counts
-    uris = {"URIs seen": n["seen"], "queued": n["queued"], "hosts": n["hosts"]}
+    seen, hosts = counted(n["seen"], "URI"), counted(n["hosts"], "host")
+    line = f"{moved.crawl}: {what}: {seen} seen, {n['queued']:,} queued, {hosts}"
     left = [f"left out, unknown to this version: {name}" for name in moved.left_out]
-    return [f"{moved.crawl}: {what}: {_numbers(uris)}", *left]
+    return [line, *left]
 
 
 def drain_line(drained: DrainedWorker) -> str:
