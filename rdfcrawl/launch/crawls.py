@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
+import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -150,12 +152,20 @@ def _run_loop(process: CrawlerProcessBase) -> None:
     """Run a crawl; an exit of a user's component ends it without its code."""
     from rdfcrawl.frontier.queue.worker_reports import user_part
 
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # it is ignored with nohup
+        signal.signal(signal.SIGHUP, _hang_up)
     try:
         process.start()
     except SystemExit as ended:
         if not (part := user_part(ended)):
             raise
         logger.critical("%s ended the crawl: SystemExit(%s)", part, ended)
+
+
+def _hang_up(_number: int, _frame: object) -> None:
+    """End as by SIGTERM, but once: a worker may hear from terminal and pool."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _count_failed_parts(crawler: Crawler) -> None:

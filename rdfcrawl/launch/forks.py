@@ -74,7 +74,7 @@ LOADED = [
         "scrapy.spidermiddlewares", "depth httperror metacopy referer start urllength"
     ),
 ]
-_FOR_THE_POOL = (signal.SIGINT, signal.SIGTERM)
+_FOR_THE_POOL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ForkedWorker:

@@ -177,7 +177,9 @@ class WorkerPool:
     async def _keep_all(self, frontier: Frontier) -> int:
         """Run all workers and show their progress; return the first bad exit code."""
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(name) is signal.SIG_IGN:  # SIGHUP, with nohup
+                continue
             loop.add_signal_handler(name, self._stop, name)
         watcher = asyncio.create_task(self._watch(frontier))
         if self._forks is not None:

@@ -114,6 +114,9 @@ class PageWork:
             return self._smaller(fault)
         if page.damage and self.task.rows > 1:
             return self._damaged(page)
+        if n_bad := page.n_rows - len(page.packages):
+            detail = counted(n_bad, "row is no dataset", "rows are no datasets")
+            self.log.note(Reason.BAD_ANSWER, detail, n_bad)
         return self._read(page)
 
     def _read(self, page: DatasetPage) -> CkanOutcome:

@@ -66,7 +66,7 @@ from rdfcrawl.sources.harvest.protocol import (
     next_step,
     read_task,
 )
-from rdfcrawl.sources.harvest.response import iter_quads
+from rdfcrawl.sources.harvest.response import iter_quads, unread_part
 from rdfcrawl.sources.harvest.run_state import RunState
 
 # Tables of a portal, or of a part of a portal (`_key_of`).
@@ -166,15 +166,16 @@ class CkanHarvester(Harvester):
             harvested.withdrawn = await files.dropped()
             yield harvested
             return
-        found = NOTHING_FOUND
-        if not await self._store.size(page.source, _KNOWN):
+        found, faults = NOTHING_FOUND, list(document.faults)
+        if document.status or not faults:
+            faults += page.log.all()  # else the faults explain the missing response
+        if await self._store.size(page.source, _KNOWN):
+            faults.append(unread_part(faults, document.url))
+        else:
             found = await self._native_catalogue(page)
         for follow_up in found.follow_ups:
             yield follow_up
-        faults = [*document.faults, *found.faults]
-        if document.status or not faults:
-            faults += page.log.all()  # else the faults explain the missing response
-        yield document.harvested(faults=faults)
+        yield document.harvested(faults=[*faults, *found.faults])
 
     async def _native_catalogue(self, page: _PortalPage) -> Discovery:
         """Return the first page of the DCAT of a portal whose API refuses requests.

@@ -31,7 +31,7 @@ from rdfcrawl.rdf.text import MARK, to_utf8
 from rdfcrawl.sources.harvest.custom import CustomHarvester
 from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.protocol import HarvestContext, has_moved
-from rdfcrawl.sources.harvest.response import iter_unpacked
+from rdfcrawl.sources.harvest.response import iter_unpacked, unread_part
 from rdfcrawl.sources.harvest.run_state import RunState
 
 NAME: Final = "oaipmh"
@@ -119,11 +119,14 @@ class OaiPmhHarvester(CustomHarvester):
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the records of a page, and the next requests."""
+        step = decode(self.payload(document) or encode(OaiStep()), OaiStep)
+        faults = list(document.faults)
         if has_moved(document) or document.status != 200:
-            yield document.harvested()
+            if step.do == "list" and not has_moved(document):
+                faults.append(unread_part(faults))
+            yield document.harvested(faults=faults)
             return
         log = FaultLog()
-        step = decode(self.payload(document) or encode(OaiStep()), OaiStep)
         page = await asyncio.to_thread(self._read, document, step, log)
         n_documents = 0
         if not page.response.is_found:
@@ -135,7 +138,9 @@ class OaiPmhHarvester(CustomHarvester):
         else:
             for follow_up in await self._begin(page):
                 yield follow_up
-        faults = [*document.faults, *log.all()]
+        faults += log.all()
+        if step.do == "list" and log.count(Reason.BAD_ANSWER):
+            faults.append(unread_part(faults))
         yield document.harvested(faults=faults, n_documents=n_documents)
 
     def _read(self, document: Document, step: OaiStep, log: FaultLog) -> _Page:

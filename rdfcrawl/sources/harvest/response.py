@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import ByteSource, body_of, head_of
-from rdfcrawl.core.errors import Fault, FaultLog, Reason
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, one_line
 from rdfcrawl.core.records import (
     GONE,
     Document,
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
 
 
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)
+
+
+def unread_part(faults: Sequence[Fault], url: str = "") -> Fault:
+    """Return the fault of a source of which one response could not be read.
+
+    Args:
+        faults: of the response.
+        url: of its request, unless the record has it.
+    """
+    why = [f"{each.reason}: {each.detail}" for each in faults[:1]]
+    return Fault(Reason.INCOMPLETE, one_line(" ".join(["not read:", *why, url])))
 
 
 @dataclass(frozen=True, slots=True)

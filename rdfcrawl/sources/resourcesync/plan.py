@@ -188,7 +188,10 @@ class _Following(ResourceSteps):
                 following = replace(following, depth=task.depth + 1, part="")
                 yield from self._follow(offers[way].uri, following)
                 return
-        if mode is not SyncMode.CHANGES:
+        if task.without:
+            detail = f"not read, and nothing takes its place: {', '.join(task.without)}"
+            self._log.note(Reason.INCOMPLETE, detail)
+        elif mode is not SyncMode.CHANGES:
             detail = "a source without a list or dump of its resources"
             self._log.note(Reason.BAD_ANSWER, detail)
 

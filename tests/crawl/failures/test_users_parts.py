@@ -159,3 +159,43 @@ def test_each_seed_is_counted_and_each_fault_of_a_page(
     n_before = len(site.targets)
     crawl(commands, site, "/hub", "/busy", folder=first.folder.parent)
     assert "/in-part" in site.targets[n_before:]
+
+
+def test_a_list_that_was_not_read_to_its_end_is_incomplete(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page of a portal, or a list of a mirror, is missing, the outcome says so."""
+    server = loopback(host="127.94.46.6")
+    rows = [
+        {
+            "id": f"{day}",
+            "name": f"{day}",
+            "state": "active",
+            "metadata_modified": f"2025-01-0{day}T00:00:00",
+        }
+        for day in (1, 2)
+    ]
+    found = {"success": True, "result": {"count": 9, "results": [*rows, "no dataset"]}}
+    search = "/api/3/action/package_search?rows=100&start=0"
+    first = f"{search}&sort=metadata_modified+asc%2C+id+asc"
+    server.pages[first] = loopback.response(
+        json.dumps(found).encode(), "application/json"
+    )
+    listing = (
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        ' xmlns:rs="http://www.openarchives.org/rs/terms/">'
+        '<rs:md capability="{}"/><url><loc>{}</loc><rs:md capability="{}"/></url>'
+        "</urlset>"
+    )
+    parts = "description", "capabilitylist", "resourcelist"
+    paths = "/.well-known/resourcesync", "/capabilities.xml", "/missing.xml"
+    for n in range(2):
+        body = listing.format(parts[n], server.url(paths[n + 1]), parts[n + 1])
+        server.pages[paths[n]] = loopback.response(body.encode(), "application/xml")
+    for spider, name in (("ckan", "portals"), ("resourcesync", "sources")):
+        result = commands.crawl(arguments={name: server.url("/")}, spider=spider)
+        assert result.code == 0, result.stderr
+        assert "finished; 1 source is incomplete" in line(result, "outcome"), spider
+        assert "not read" in line(result, "incomplete"), spider
+        if spider == "ckan":
+            assert "1 row is no dataset" in result.details(server.url("/"))

@@ -98,12 +98,21 @@ def test_workers_of_a_crew_that_is_gone_go_on(
     assert len(asked) == N_DOCUMENTS
 
 
-def test_a_signal_ends_forked_workers(commands: Commands, loopback: Loopback) -> None:
-    """If the crew gets SIGTERM, its worker ends in order, and nothing is left over."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_forked_workers(
+    commands: Commands, loopback: Loopback, number: signal.Signals
+) -> None:
+    """If the crew is told to end, its worker ends in order, and nothing is left over.
+
+    A terminal that is closed tells both.
+    """
     server = slow_host(loopback)
     crew = start(commands, server)
     commands.wait_until(lambda: len(server.targets) > 3)
-    crew.send(signal.SIGTERM)
+    if number is signal.SIGHUP:
+        for pid in descendants(crew.process.pid):
+            os.kill(pid, number)
+    crew.send(number)
     result = crew.wait()
     assert result.code == 1
     assert "outcome       not finished" in result.stderr

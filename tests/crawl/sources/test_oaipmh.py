@@ -134,6 +134,7 @@ def test_failures_keep_the_last_good_copy(commands: Commands) -> None:
             setattr(repository, fault, frozenset({2}))
             result = harvest(commands, repository, folder)
             assert titles(result) == everything, fault
+            assert "; 1 source is incomplete" in result.stderr, fault
         repository.forget()
         repository.items.clear()
         result = harvest(commands, repository, folder)

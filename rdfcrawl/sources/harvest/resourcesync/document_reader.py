@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Urgency
-from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import SyncCapability, SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.harvest.emptied_lists import EmptiedLists
 from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter, check
-from rdfcrawl.sources.harvest.response import iter_unpacked
+from rdfcrawl.sources.harvest.response import iter_unpacked, unread_part
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries, DocumentHeading
 from rdfcrawl.sources.resourcesync.dumps import unpack
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 
 _BATCH_SIZE: Final = 200
+# They lead to lists, as does a document of which nothing is expected.
+_ABOVE: Final = (None, SyncCapability.DESCRIPTION, SyncCapability.CAPABILITY_LIST)
 
 
 class StepRunner:
@@ -296,10 +298,13 @@ class DocumentReader:
 
 
 async def _fall_back(page: SyncResponse, task: SyncTask, memory: MirrorIndex) -> None:
-    """Queue the fallback for a source, if there is any."""
+    """Queue the fallback for a source, if there is any; else it is incomplete."""
     following, url = fallback(task), (await memory.state()).url
     if following is not None and url:
         page.queue(url, following, Urgency.SOON)
+    elif task.part or task.expected not in _ABOVE:
+        fault = unread_part([*page.document.faults, *page.log.all()])
+        page.log.note(fault.reason, fault.detail)
 
 
 def _given(page: SyncResponse, state: MirrorState) -> dict[str, Any]:
