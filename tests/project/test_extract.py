@@ -149,3 +149,13 @@ async def test_reservations_are_reported() -> None:
     with await rdfcrawl.extract(response, settings=Settings(policy)) as rdf:
         assert rdf.reservations.tdm
     assert rdf.withheld is None
+
+
+async def test_settings_that_change_between_two_calls() -> None:
+    """If settings that are not frozen change, then the next call has the new ones."""
+    settings = Settings()
+    response = Response("https://a.example/x", body=b"<urn:x:a> <urn:x:p> 1 .\n")
+    with await rdfcrawl.extract(response, settings=settings):
+        settings.set("RDF_PARSE_SECS", -1)
+    with pytest.raises(rdfcrawl.ConfigError, match="RDF_PARSE_SECS"):
+        await rdfcrawl.extract(response, settings=settings)

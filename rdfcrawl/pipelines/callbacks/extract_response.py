@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeAlias
 
@@ -229,11 +230,8 @@ async def extract(
         ConfigError: a setting or `follow` is wrong. Faults of the document are in
             `faults`.
     """
-    ours = BaseSettings()  # settings of a running crawl are frozen, and so are copies
-    ours.update(Settings() if settings is None else settings)
-    apply_values(ours)
-    robots = RobotsSettings.from_settings(ours)
-    request = _request(follow, ours, robots, wants_uniform=uniform)
+    read = _request if settings is None or settings.frozen else _request.__wrapped__
+    request, policy = read(_Same(settings), follow, wants_uniform=uniform)
     statements = new_copy(request.fetch.spool_bytes)
     try:
         inspection = await inspect(
@@ -242,16 +240,35 @@ async def extract(
     except BaseException:
         statements.close()
         raise
-    return ExtractedRdf(inspection, statements, robots.policy)
+    return ExtractedRdf(inspection, statements, policy)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """Settings as keys, equal if they are the same object."""
+
+    settings: BaseSettings | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.settings is self.settings
+
+    def __hash__(self) -> int:
+        return id(self.settings)
+
+
+@lru_cache(maxsize=8)  # to read all options takes as long as to read some documents
 def _request(
-    follow: str, ours: BaseSettings, robots: RobotsSettings, *, wants_uniform: bool
-) -> InspectionRequest:
+    given: _Same, follow: str, *, wants_uniform: bool
+) -> tuple[InspectionRequest, ReservationPolicy]:
+    """Return the options, and the policy for reservations."""
+    ours = BaseSettings()  # settings of a running crawl are frozen, and so are copies
+    ours.update(Settings() if given.settings is None else given.settings)
+    apply_values(ours)
+    robots = RobotsSettings.from_settings(ours)
     crawl = CrawlOptions.from_settings(ours, "extract")
     extract = ExtractOptions.from_settings(ours, formats=crawl.formats)
     fetch = FetchOptions.of(ours, crawl, extract.custom)
-    return InspectionRequest(
+    request = InspectionRequest(
         follow=LinkPolicy.parse(follow),
         fetch=replace(fetch, spool_dir=Path(tempfile.gettempdir())),
         robots_agent=robots.obeyed_agent,
@@ -260,3 +277,4 @@ def _request(
         shares_children=True,
         wants_uniform=wants_uniform,
     )
+    return request, robots.policy
