@@ -95,12 +95,12 @@ NUMBERS = [
     ("sources.md", "up to # below each prefix", [MAX_DEFERRED]),
     (
         "sources.md",
-        "up to # of a dataset, of up to # KiB each",
+        "Up to # of a dataset, of up to # KiB each",
         [MAX_SAMPLES, MAX_SAMPLE_BYTES / KIB],
     ),
     (
         "sources.md",
-        "or one of more than # more than half, the former ones stay",
+        "it had more than # and loses more than half",
         [SMALL],
     ),
     ("faults.md", "# s to connect", [_fetch.connect_secs]),
