@@ -341,5 +341,5 @@ def _store_fault(*, is_final: bool = False) -> Iterator[None]:
         yield
     except OSError as error:
         may_pass = not is_final and error.errno in (*PASSING, *NO_FILES)
-        what = f"segments: {error.strerror or error}"
+        what = f"{error.filename or 'segments'}: {error.strerror or error}"
         raise StoreFault(what, may_pass=may_pass) from error

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import os
 import random
+import re
 import resource
 import subprocess
 from typing import TYPE_CHECKING
@@ -322,6 +323,15 @@ async def test_full_disk_refuses_a_large_document(tmp_path: Path) -> None:
     segments.write_document(document(2))
     await segments.close()
     assert gunzip(tmp_path) == document(2)
+
+
+async def test_a_file_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    """If the next file cannot be created, then the fault has its path."""
+    segments = QuadSegments(tmp_path / "gone", "w")
+    (tmp_path / "gone").rmdir()
+    segments.write_document(document(1))
+    with pytest.raises(StoreFault, match=re.escape(f"{tmp_path}/gone/w-00000")):
+        await segments.flush()
 
 
 async def test_failed_sync_is_never_forgotten(tmp_path: Path) -> None:
