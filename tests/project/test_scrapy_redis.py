@@ -72,6 +72,9 @@ SPIDERS = """
         redis_batch_size = 1
         max_idle_time = 1
 
+        def make_request_from_data(self, data):
+            raise AssertionError("not called")
+
 
     class Data(LinkedDataSpider):
         name = "data"
@@ -257,6 +260,7 @@ def test_pushed_urls_reach_spiders_of_ours(
     jobs = [(each["form"], each["job"]) for each in project.feed("ours.jl")]
     assert jobs.count(("k=v", 7)) == 1, "as in scrapy-redis"
     assert done.stderr.count(f"to-ours: {site.url('/')!r}: ") == 1
+    assert "make_request_from_data of spider ours has no effect" in done.stderr
     assert not client.exists("to-ours")
     assert done.secs > 1
 

@@ -270,6 +270,7 @@ ATTRIBUTES: Final = {
     "download_timeout": "DOWNLOAD_TIMEOUT",
     "handle_httpstatus_list": "nothing: a 4xx or 5xx response is a fault",
     "http_user": "HTTPAUTH_USER with FETCH_WITH_SCRAPY=True",
+    "make_request_from_data": "method, meta and form fields of JSON entries",
     "max_concurrent_requests": "CONCURRENT_REQUESTS",
     "rules": "the arguments follow, allow and deny",
     "start_requests": "the method start",
@@ -283,7 +284,7 @@ _OF_REQUESTS: Final = frozenset(
         *("REFERER_ENABLED", "REFERRER_POLICY"),
         *(ATTRIBUTES.keys() - {"download_delay", "max_concurrent_requests"}),
     }
-    - {"start_requests"}
+    - {"make_request_from_data", "start_requests"}
 )
 _PIPELINES: Final = "rdfcrawl.pipelines."
 # Without these, a document is fetched and lost.
