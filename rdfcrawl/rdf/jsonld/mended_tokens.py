@@ -25,9 +25,11 @@ MARKUP = re.compile(
     r"</?(?:p|br|div|span|code|pre|font|strong|em|b|i)(?:\s[^<>\"]*+)?/?>",
     re.IGNORECASE,
 )
+PLAIN_VALUE = re.compile(r"(?:-?\d[\d.]*+|true|false|null)(?=\s*+[,}\]])")
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
-    r"""u?"(?:[^"\\]|\\.)*+(?:"\s*+[:=\uff1a"{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
+    rf"""u?"(?:[^"\\]|\\.)*+(?:"\s*+(?:[:=\uff1a"{{\[]|{PLAIN_VALUE.pattern})|\Z)"""
+    r"""|"[\w$@:.-]{1,199}:\s*+["{\[\d]|u?'(?:[^'\\]|\\.)*+(?:'\s*+[:=\uff1a]|\Z)"""
     rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|`[^`\\]*+`\s*+[:=]|[\w$@-]++\s*+"?\s*+:|\.{{3}}|\u2026|[,;}}\]/<#]|\{{\s*+["}}%]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
@@ -37,9 +39,9 @@ _ITEM = re.compile(
 BARE = re.compile(r"""(?:(?!//|/\*)[^\s,;{}\[\]"'`“”<&])++""")
 # A string without its first quotation mark
 UNOPENED = re.compile(r"(\w[^,{}\[\]\"'`“”<\\\n]{0,200}+)\"(?=\s*+[,}\]])")
-# Marks between a string and a second one that is followed by a mark, not by text
+# Marks or white space before a second string, which a mark follows, and no text
 _MARKS_AND_STRING = re.compile(
-    r"""(?:\s*+[^\w\s"'`“”]){1,9}\s*+"[^"\\\n]{1,99}+"\s*+[^\w\s]"""
+    r"""(?:(?:\s*+[^\w\s"“”]){1,9}\s*+|\s++)"[^"\\\n]{1,99}+"\s*+[^\w\s]"""
 )
 COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
@@ -65,7 +67,10 @@ _BEFORE_MEMBER = re.compile(r"(?<![\s}\]])[\s}\]]*+,[\s{]*+\Z")
 _MAX_BEFORE: Final = 64
 _NEXT_LINE = re.compile(r'\n[^\S\n]*+(?:[{}\[\]]|"[^"\n]*+"\s*+:)')
 _OPENING = re.compile(r"[{\[]\s*+[\"{\[}\]:\d-]")
-_OPEN_KEY = re.compile(r"([\w$@-]++)\s*+:\s*+")
+_OPEN_KEY = re.compile(
+    r"([\w$@-]{1,99}(?::[\w.-]{1,99})?)\s*+:(?:[\s\[{]*+|\s*+[\w.+-]++[\s\]},{]++)"
+)
+_STRAY_MARK = re.compile(r"[^\w\s\"{\[]\s*+:")
 _KEY_TEXT = re.compile(r"[\w@:./$-]{1,100}")
 
 
@@ -166,7 +171,9 @@ class TokenReader:
         char = self._text[at : at + 1]
         if char in "{[":
             return not char or _OPENING.match(self._text, at) is not None
-        return char in ":\uff1a=,}]" or char in QUOTES
+        is_end = char in ":\uff1a=,}]" or char in QUOTES
+        is_end |= bool(PLAIN_VALUE.match(self._text, at))
+        return is_end or _STRAY_MARK.match(self._text, at) is not None
 
     def _ends_string(self, begin: int, end: int, *, in_array: bool) -> bool:
         """Return whether a quotation mark ends the value with this text."""

@@ -23,6 +23,7 @@ from rdfcrawl.rdf.jsonld.mended_tokens import (
     MEMBER,
     NEXT_MEMBER,
     NOTHING,
+    PLAIN_VALUE,
     QUOTES,
     SPACES,
     UNOPENED,
@@ -42,7 +43,7 @@ _IGNORED = re.compile(
     r"|(?P<comments>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|(?://|(?<!\S)#)[^\n\r\u2028]*+)",
     re.IGNORECASE,
 )
-_COLON = re.compile(r"(?:[:\uff1a]\s*+)++|=>?")
+_COLON = re.compile(r"(?:[^\w\s{\[:\uff1a]\s*+)?+(?:[:\uff1a]\s*+)++|=>?")
 _PLACEHOLDER = re.compile(
     r"[$#]\{[^{}]*+\}|\{\s*+\w++\s*+\}|\{{3}[^{}]*+\}{3}"
     r"|\{\{(?!\s*+[\"']|\s*+\w++\s*+:)[^{}]*+\}\}"
@@ -386,7 +387,8 @@ class _Reader(TokenReader):
         if colon is None:
             at = self._at
             is_text = text[at : at + 1] in QUOTES and not MEMBER.match(text, at)
-            if not is_text and not text.startswith(("{", "["), at):
+            is_value = text.startswith(("{", "["), at) or PLAIN_VALUE.match(text, at)
+            if not is_text and not is_value:
                 self._lost("no colon")
                 return
             self._repaired("missing colons")
