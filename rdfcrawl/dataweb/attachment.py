@@ -51,12 +51,10 @@ class DegreeUrn:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._tickets: list[int] = []  # a vertex once, and once per in-edge
-        self._n_vertices = 0
 
     def add_vertex(self, vertex: int) -> None:
         """Make a vertex drawable."""
         self._tickets.append(vertex)
-        self._n_vertices += 1
 
     def add_in_edge(self, vertex: int) -> None:
         """Make a vertex more likely by one."""

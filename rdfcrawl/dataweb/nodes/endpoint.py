@@ -35,7 +35,7 @@ from rdfcrawl.dataweb.nodes.sparql import (
     FRONT,
     RESULTS,
     SparqlQuery,
-    parse_request,
+    answered,
     respond_boolean,
 )
 
@@ -195,14 +195,7 @@ class EndpointNode(ChangingSite):
             return respond(request, body, content_type=TURTLE)
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND
-        try:
-            query = parse_request(request)
-            if query is None:
-                return self._describe(request)
-            return self._respond_query(query, request.accept)
-        # A function that the store lacks raises RuntimeError.
-        except (SyntaxError, ValueError, RuntimeError) as error:
-            return text_response(400, f"{type(error).__name__}: {error}")
+        return answered(request, self._describe, self._respond_query)
 
     def _respond_query(self, query: SparqlQuery, accept: str) -> NodeResponse:
         self._n_queries += 1

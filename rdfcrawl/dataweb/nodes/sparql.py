@@ -33,7 +33,7 @@ from rdfcrawl.dataweb.nodes.base import (
 from rdfcrawl.dataweb.nodes.results import WRITERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rdfcrawl.dataweb.nodes.base import Statement
 
@@ -85,14 +85,7 @@ class SparqlNode(WebNode):
         """Respond to queries by GET, form and direct POST; elsewhere 404."""
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND
-        try:
-            query = parse_request(request)
-            if query is None:
-                return self._describe(request)
-            return self._evaluate(query, request.accept)
-        # A function that the store lacks raises RuntimeError.
-        except (SyntaxError, ValueError, RuntimeError) as error:
-            return text_response(400, f"{type(error).__name__}: {error}")
+        return answered(request, self._describe, self._evaluate)
 
     def iter_truth(self) -> Iterator[Statement]:
         """Yield all triples of the store."""
@@ -158,7 +151,21 @@ class SparqlNode(WebNode):
         yield service, f"<{SD}feature>", f"<{SD}UnionDefaultGraph>"
 
 
-def parse_request(request: NodeRequest) -> SparqlQuery | None:
+def answered(
+    request: NodeRequest,
+    describe: Callable[[NodeRequest], NodeResponse],
+    evaluate: Callable[[SparqlQuery, str], NodeResponse],
+) -> NodeResponse:
+    """Return the response of an endpoint: its description without a query."""
+    try:
+        query = _parse_request(request)
+        return evaluate(query, request.accept) if query else describe(request)
+    # A function that the store lacks raises RuntimeError.
+    except (SyntaxError, ValueError, RuntimeError) as error:
+        return text_response(400, f"{type(error).__name__}: {error}")
+
+
+def _parse_request(request: NodeRequest) -> SparqlQuery | None:
     """Read the three ways to send a query (SPARQL 1.1 Protocol, 2.1); None if none.
 
     Raises:

@@ -86,19 +86,16 @@ def term_queries(kind: str, iri: str) -> list[QueryExample]:
             QueryExample("Things of this class", _things(name)),
             QueryExample("Properties of these things", properties),
         ]
+    relations = f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
     classes = (
         "SELECT ?class (COUNT(DISTINCT ?s) AS ?things)\n"
         f"WHERE {{ ?s {name} ?value ; a ?class }}\n"
         "GROUP BY ?class ORDER BY DESC(?things)"
     )
     return [
-        QueryExample("Its relations", _relates(name)),
+        QueryExample("Its relations", relations),
         QueryExample("Classes of its subjects", classes),
     ]
-
-
-def _relates(name: str) -> str:
-    return f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
 
 
 def _things(name: str) -> str:

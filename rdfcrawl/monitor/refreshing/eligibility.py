@@ -73,7 +73,8 @@ class EligiblePages:
             return NotDue.FOLLOWED, None
         if record.fetches[-1].started_ms >= self.begin_ms:
             return NotDue.RECENT, self.end_ms
-        if (until_ms := _immutable_until_ms(record)) > self.now_ms:
+        until_ms = unix_ms(record.latest.get("immutableUntil") or "") or 0
+        if until_ms > self.now_ms:
             return NotDue.IMMUTABLE, until_ms
         if self.failures.is_gone(facts) and not is_claimed(facts):
             return NotDue.GONE, None
@@ -147,7 +148,3 @@ def with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
     if record.fetches[-1].started_ms == last_ms:
         return facts
     return replace(facts, fetches=record.fetches)
-
-
-def _immutable_until_ms(record: UrlRecord) -> int:
-    return unix_ms(record.latest.get("immutableUntil") or "") or 0

@@ -165,15 +165,13 @@ class MendingProcessor(Processor):
 
     def _remove_nests(self, active_ctx: Any, element: Any, error: Exception) -> None:
         """Remove `@nest` keys, whose entries do not fit to those outside."""
-        nests = [key for key in element if self._is_nest(active_ctx, key)]
+        iris = {key: self._expand_iri(active_ctx, key, vocab=True) for key in element}
+        nests = [key for key, iri in iris.items() if iri == "@nest"]
         if not nests:
             raise error
         self._note(error, is_lost=True)
         for key in nests:
             del element[key]
-
-    def _is_nest(self, active_ctx: Any, key: str) -> bool:
-        return bool(self._expand_iri(active_ctx, key, vocab=True) == "@nest")
 
     def _mend_entry(
         self, element: dict[str, Any], key: str, expand: Callable[[Any], None]

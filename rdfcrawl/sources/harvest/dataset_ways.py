@@ -23,7 +23,7 @@ from rdfcrawl.sources.harvest.known_datasets import (
     sample_of,
 )
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
-from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
+from rdfcrawl.sources.harvest.page_fetches import PageFetches
 from rdfcrawl.sources.harvest.released_pages import ReleasedPages
 from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.uri import BadUri, requestable
@@ -285,14 +285,11 @@ class DatasetWays:
         for url in urls:
             fetch = fetches[url]
             # A repeated record of this run is due again.
-            is_due = fetch is None or fetch.run == run or _is_cheap_or_failed(fetch)
+            is_due = fetch is None or fetch.run == run or fetch.n_failures > 0
+            is_due = is_due or bool(fetch and (fetch.etag or fetch.last_modified))
             is_due = is_due or policy.change_of(claim, fetch) is not None
             # Without a date from a sitemap, other dates are compared as texts.
             if fetch and dataset.modified and not lastmod:
                 is_due = is_due or fetch.lastmod != dataset.modified
             changes.append(f"run {run}" if is_due else None)
         return changes
-
-
-def _is_cheap_or_failed(fetch: PageFetch) -> bool:
-    return bool(fetch.n_failures or fetch.etag or fetch.last_modified)

@@ -322,15 +322,11 @@ def _adds_to_last(fetch: PageFetch, status: int) -> bool:
 def _is_fetched(document: Document) -> bool:
     """Return whether all of a page was fetched, or is as before."""
     # The target of a redirect to another host is noted in its turn.
-    if not 200 <= document.status < 400 or _is_redirect(document.status):
+    if not (200 <= document.status < 300 or document.status == 304):
         return False
     if document.is_deleted or document.is_doubtful or document.response.is_partial:
         return False
     return document.record.kind is not Kind.DUMP or not shortfall_of(document)
-
-
-def _is_redirect(status: int) -> bool:
-    return 300 <= status < 400 and status != 304
 
 
 def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:

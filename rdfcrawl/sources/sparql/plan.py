@@ -293,10 +293,9 @@ class EndpointPlan:
         self,
         endpoint: str,
         settings: HarvestSettings | None = None,
-        lessons: EndpointLessons | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.lessons = lessons or EndpointLessons()
+        self.lessons = EndpointLessons()
         self.settings = settings or HarvestSettings()
         if self.settings.mode == "query" and self.settings.query is None:
             raise ConfigError("the mode `query` needs a query")

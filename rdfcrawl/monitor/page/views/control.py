@@ -167,9 +167,8 @@ class _ControlView:
         except ConfigError as error:
             return self._refused(request, str(error), 400)
         if message is None:
-            return self._refused(
-                request, f"not confirmed by the frontier: {_away(context)}", 503
-            )
+            why = context.access.why_away or "it did not respond in time"
+            return self._refused(request, f"not confirmed by the frontier: {why}", 503)
         logger.info("a visitor's %s: %s", step.action, message)
         if wants_json(request):
             return context.renderer.respond(
@@ -190,10 +189,6 @@ async def _spiders(context: PageContext) -> tuple[str, ...]:
     """Return the spiders to choose for a seed; none if there is no choice."""
     found = await context.access.read(spider_names) or []
     return tuple(found[:_MOST_SPIDERS]) if len(found) > 1 else ()
-
-
-def _away(context: PageContext) -> str:
-    return context.access.why_away or "the frontier did not respond in time"
 
 
 async def do_step(context: PageContext, step: ControlStep) -> str | None:

@@ -6,14 +6,13 @@ import asyncio
 import base64
 import hashlib
 import time
-from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from rdfcrawl.analysis.report.page import STYLE
-from rdfcrawl.analysis.verifications import VerifiedSource, iter_verified
+from rdfcrawl.analysis.verifications import iter_verified
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import is_foreign
@@ -44,7 +43,8 @@ class _ReportView:
         if "make" in request.query:
             self._begin(request, site)
         report = await asyncio.to_thread(service.kept, site)
-        verified = await asyncio.to_thread(_verified, self._root, site)
+        found = iter_verified(self._root, site or None)
+        verified = await asyncio.to_thread(list, found)
         age_secs = time.time() - report["made_ms"] / 1000 if report else None
         return self._renderer.respond(
             request,
@@ -99,10 +99,6 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         web.get("/report/page", view.page),
         web.get("/report/file", view.file),
     ]
-
-
-def _verified(root: Path, site: str) -> list[VerifiedSource]:
-    return list(iter_verified(root, site or None))
 
 
 def _site(request: web.Request) -> str:

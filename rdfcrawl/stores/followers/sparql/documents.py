@@ -157,8 +157,8 @@ def _cut(
         yield group
 
 
-class GroupWriter:
-    """Writes groups of documents with their versions.
+class _DocumentWriter:
+    """Base of the writers of documents.
 
     Args:
         store: to write to.
@@ -170,6 +170,10 @@ class GroupWriter:
         self, store: SparqlStore, writer: GraphWriter, records: DocumentRecords
     ) -> None:
         self._store, self._writer, self._records = store, writer, records
+
+
+class GroupWriter(_DocumentWriter):
+    """Writes groups of documents with their versions."""
 
     def write(self, group: Sequence[PlainDocument]) -> None:
         """Write documents; can be repeated after a failure.
@@ -266,19 +270,8 @@ def _update_of(group: Sequence[PlainDocument], profile: StoreProfile) -> bytes:
     return JOINT.join(each for each in updates if each)
 
 
-class SharingWriter:
-    """Writes documents with several or shared graphs, one after another.
-
-    Args:
-        store: to write to.
-        writer: of its graphs.
-        records: of its documents.
-    """
-
-    def __init__(
-        self, store: SparqlStore, writer: GraphWriter, records: DocumentRecords
-    ) -> None:
-        self._store, self._writer, self._records = store, writer, records
+class SharingWriter(_DocumentWriter):
+    """Writes documents with several or shared graphs, one after another."""
 
     def replace(
         self, document: LogDocument, log: LogIdentity, foreign: set[str]
