@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _OAI_DC: Final = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 _OWN: Final = "http://www.openarchives.org/OAI/"  # also of versions 1.0 and 1.1
+_IS_OWN = re.compile(rf"{re.escape(_OWN)}.*/")
 _DUBLIN_CORE: Final = {
     DC: DC,
     DCTERMS: DCTERMS,
@@ -165,6 +166,7 @@ class OaiReader:
         self.response = OaiResponse()
         self.cut: OaiRecord | None = None
         self._path: list[str] = []
+        self._own = _OWN  # namespace
         self._texts: list[str] = []
         self._record: OaiRecord | None = None
         self._metadata = _Metadata()
@@ -203,6 +205,15 @@ class OaiReader:
             self.cut = self._take()
         self.response.is_complete = self.response.is_found and not self._markup.is_cut
 
+    def _local(self, name: str) -> str:
+        """Return a name without the namespace of the protocol: that of the root."""
+        if not self._path and name.endswith("OAI-PMH"):
+            self._own = name.removesuffix("OAI-PMH")
+            if self._own and not _IS_OWN.fullmatch(self._own):
+                self._log.note(Reason.REPAIRED, f"namespace {self._own[:100]}")
+        name = name.removeprefix(self._own)
+        return name.rpartition("/")[2] if name.startswith(_OWN) else name
+
     def _lacks_end(self, tag: StartTag) -> bool:
         """Return whether a tag begins a record within another one."""
         is_record = tag.name.endswith("record") and "record" in self._path
@@ -218,9 +229,7 @@ class OaiReader:
         if "metadata" in self._path:
             self._start_metadata(tag)
             return
-        local = tag.name
-        if local.startswith(_OWN):
-            local = local.rpartition("/")[2]
+        local = self._local(tag.name)
         self._path.append(local)
         attributes = {name: value for _, name, value in tag.attributes}
         if local == "OAI-PMH":
