@@ -42,6 +42,7 @@ UNOPENED = re.compile(r"(\w[^,{}\[\]\"'`“”<\\\n]{0,200}+)\"(?=\s*+[,}\]])")
 # Marks or white space before a second string, which a mark follows, and no text
 _MARKS_AND_STRING = re.compile(
     r"""(?:(?:\s*+[^\w\s"“”]){1,9}\s*+|\s++)"[^"\\\n]{1,99}+"\s*+[^\w\s]"""
+    r"""|"[\w$@:.-]{1,99}+"\s*+:"""
 )
 COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
