@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -181,6 +182,20 @@ def head_of(holder: HasBody, n_bytes: int) -> bytes:
         return b""
     with holder.path.open("rb") as file:
         return file.read(n_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One file of an archive.
+
+    Attributes:
+        name: in the archive; data, never a path.
+        format: name of the format it was read in; empty if it was not read.
+    """
+
+    name: str
+    format: str = ""
+    n_quads: int = 0
 
 
 class DeflatePiece(NamedTuple):

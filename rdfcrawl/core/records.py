@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from rdfcrawl.core.content import QuadChunk, QuadCopy
+    from rdfcrawl.core.content import Member, QuadChunk, QuadCopy
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format, Link
     from rdfcrawl.core.tasks import Task
@@ -65,20 +65,6 @@ class Kind(IntEnum):
     def __init__(self, number: int) -> None:
         self.is_source = number > 1 and number != 6  # read often: not a property
         self.is_of_url = number < 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One file of an archive.
-
-    Attributes:
-        name: in the archive; data, never a path.
-        format: name of the format it was read in; empty if it was not read.
-    """
-
-    name: str
-    format: str = ""
-    n_quads: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -375,12 +375,15 @@ class FrontierScheduler(BaseScheduler):
             return
         for index in visit.pending:  # not processed because of an exception
             part = "middlewares" if visit.error else "pipelines"
-            self._put_back(visit, index, is_at_fault=True, why=visit.error, part=part)
+            self._put_back(visit, index, visit.error, part)
         visit.pending.clear()
         for document in visit.documents:  # or not by the pipelines
             index = visit.index(document)
             if index not in visit.returned:
-                self._put_back(visit, index, is_at_fault=not visit.is_cut)
+                if visit.is_cut:
+                    visit.return_untried(index)
+                else:
+                    self._put_back(visit, index)
         if visit.documents and self._services is not None:
             self._services.release(visit)
         visit.address = session.addresses.address_of(visit.key)
@@ -390,18 +393,9 @@ class FrontierScheduler(BaseScheduler):
         session.worker.finish(visit)
 
     def _put_back(
-        self,
-        visit: Visit,
-        index: int,
-        *,
-        is_at_fault: bool,
-        why: str = "",
-        part: str = "pipelines",
+        self, visit: Visit, index: int, why: str = "", part: str = "pipelines"
     ) -> None:
         record = visit.records[index]
-        if not is_at_fault:
-            visit.return_untried(index)
-            return
         if record.retries >= MAX_RETRIES:
             tries = counted(MAX_RETRIES + 1, "try", "tries")
             why = why or "see the log"
@@ -433,12 +427,11 @@ class FrontierScheduler(BaseScheduler):
             is_other = isinstance(error, HeldBack | CrawlGone)
             if is_other or self._is_local(error, visit):
                 visit.return_untried(index)
-                return
-            is_at_fault = not isinstance(error, StoreFault)
-            why = one_line(repr(error))
-            self._put_back(visit, index, is_at_fault=is_at_fault, why=why, part=part)
-            if isinstance(error, StoreFault):
+            elif isinstance(error, StoreFault):
+                visit.return_untried(index)
                 self._store_failed(error)
+            else:
+                self._put_back(visit, index, one_line(repr(error)), part)
 
     def _is_local(self, error: BaseException, visit: Visit | None = None) -> bool:
         """Return whether an error is a local failure; then requests pause."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from rdfcrawl.core.content import Member
 from rdfcrawl.core.errors import TRAPS, Fault
-from rdfcrawl.core.records import Document, FetchedResponse, Kind, Member, Record
+from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.core.tasks import ListedPage, RefreshedPage, Task
 from rdfcrawl.stores.provenance.records import (

@@ -22,10 +22,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.content import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
+from rdfcrawl.core.content import NO_LINKS, DeflatePiece, FoundLinks, Member, QuadChunk
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.formats import Link, Relation
-from rdfcrawl.core.records import NO_FACTS, DocumentFacts, Member
+from rdfcrawl.core.records import NO_FACTS, DocumentFacts
 from rdfcrawl.core.reservations import (
     IGNORE_ALL,
     NOTHING,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.content import ByteSource, Member
 from rdfcrawl.core.errors import (
     Fault,
     FaultLog,
@@ -17,7 +17,6 @@ from rdfcrawl.core.errors import (
     SourceFault,
     fault_of_exception,
 )
-from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
