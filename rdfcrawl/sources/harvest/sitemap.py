@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final
 
 from rdfcrawl.core.content import body_of
-from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.core.errors import Decision, Fault, FaultLog, Reason
 from rdfcrawl.core.records import GONE, Document, FollowUp, HarvestedPart, Kind, Record
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_request
@@ -39,6 +39,7 @@ from rdfcrawl.sources.harvest.response import (
     QuadBuffer,
     iter_unpacked,
     note_refused,
+    unread_part,
 )
 from rdfcrawl.sources.harvest.site_offers import SiteOffers
 from rdfcrawl.sources.harvest.sitemap_reading import (
@@ -60,6 +61,7 @@ from rdfcrawl.uri.hosts import site_of
 
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread
+_NO_SITEMAP: Final = frozenset({Reason.EMPTY, Reason.UNKNOWN_FORMAT})
 _MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
 
 
@@ -241,6 +243,8 @@ class SitemapHarvester(Harvester):
         """Handle a sitemap that has not changed, or could not be fetched."""
         if response.document.response.requested:  # otherwise not requested
             await self._revisit_unchanged(response, task)
+            if task.depth and response.document.status not in GONE:
+                _note_unread(response.log, response.document.faults)
         url = response.document.record.url
         await self._checks.mark_read(url, task.robots_hosts, response)
         found = response.take_follow_ups()
@@ -449,6 +453,10 @@ class SitemapHarvester(Harvester):
             reading.task.ping,
         )
         if not is_read:
+            faults = [*document.faults, *reading.log.all()]
+            is_none = any(each.reason in _NO_SITEMAP for each in faults)
+            if reading.task.depth and is_none:
+                _note_unread(reading.log, faults)
             read_ms, since_run = before.read_ms or state.read_ms, before.since_run
             state = replace(state, read_ms=read_ms, since_run=since_run)
         if not is_read or reading.is_index or reading.foreign.has_some:
@@ -469,6 +477,13 @@ class SitemapHarvester(Harvester):
             async for page in self._pages.absent(reading.listing(key, url, state)):
                 response.follow_ups.append(page)
             waiting += [x async for x in self._parts.gone(key, state.since_run)]
+
+
+def _note_unread(log: FaultLog, faults: list[Fault]) -> None:
+    """Note that a sitemap of an index was not read, if it has faults."""
+    if faults:
+        fault = unread_part(faults)
+        log.note(fault.reason, fault.detail)
 
 
 def _describe(item: Item, sitemap: str) -> Iterable[str]:

@@ -164,7 +164,7 @@ def test_each_seed_is_counted_and_each_fault_of_a_page(
 def test_a_list_that_was_not_read_to_its_end_is_incomplete(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page of a portal, or a list of a mirror, is missing, the outcome says so."""
+    """If a page of a list, or a list of several, is missing, the outcome says so."""
     server = loopback(host="127.94.46.6")
     rows = [
         {
@@ -192,7 +192,14 @@ def test_a_list_that_was_not_read_to_its_end_is_incomplete(
     for n in range(2):
         body = listing.format(parts[n], server.url(paths[n + 1]), parts[n + 1])
         server.pages[paths[n]] = loopback.response(body.encode(), "application/xml")
-    for spider, name in (("ckan", "portals"), ("resourcesync", "sources")):
+    index = (
+        '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap>'
+        f"<loc>{server.url('/child.xml')}</loc></sitemap></sitemapindex>"
+    )
+    server.pages["/sitemap.xml"] = loopback.response(index.encode(), "application/xml")
+    server.pages["/child.xml"] = loopback.response(b"<html>No</html>", "text/html")
+    arguments = {"ckan": "portals", "resourcesync": "sources", "sitemap": "sites"}
+    for spider, name in arguments.items():
         result = commands.crawl(arguments={name: server.url("/")}, spider=spider)
         assert result.code == 0, result.stderr
         assert "finished; 1 source is incomplete" in line(result, "outcome"), spider
