@@ -99,6 +99,8 @@ class Command(CrawlCommand):
             page, _ = make_report(settings, root)
             if why := _failure(root, opts.spargs["seeds"]):
                 outcome = f"not reached ({why}), the next command tries again"
+                if "://" not in args[0]:
+                    outcome += f"; without HTTPS: `{program()} keep http://{args[0]}`"
             elif not _has_statements(root):
                 look = f"`{program()} look {args[0]}`"
                 outcome = f"no statements; {look} shows what the site publishes"

@@ -187,7 +187,12 @@ def test_site_that_does_not_respond_is_tried_again(
     server = loopback(host="127.20.34.4")
     site = server.url("/")
     server.pages |= {"/": [None], "/robots.txt": [None]}
-    result = commands.start("keep", site, folder=tmp_path).wait()
+    soon = {"RETRY_TIMES": 0, "HOST_LAST_WAIT_SECS": 0}
+    host = site.split("/")[2]
+    (folder := tmp_path / "https").mkdir()
+    result = commands.start("keep", host, folder=folder, **soon).wait()
+    assert f"without HTTPS: `scrapy keep http://{host}`" in result.stderr
+    result = commands.start("keep", site, folder=tmp_path, **soon).wait()
     assert "not reached" in result.stderr
     server.pages |= {"/": loopback.response(b"", "text/plain", status="404 No")}
     del server.pages["/robots.txt"]
