@@ -312,7 +312,10 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     for reason, n in sorted(report.left_out.items()):
         statements = counted(n, "statement")
         warn(f"export: {statements} {reason} left out of {plan.format.name}")
-    if plan.format.is_of_items and not quads:
+    chosen = _chosen(plan)
+    if chosen and not documents:
+        warn(f"export: no statement matches: change or leave out {chosen}")
+    elif plan.format.is_of_items and not quads:
         query = "'SELECT ?class (COUNT(*) AS ?n) { ?s a ?class } GROUP BY ?class'"
         command = f"{program()} query {query}"
         warn(f"export: no item of this class; `{command}` lists the classes")
@@ -326,9 +329,17 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
         f" {counted(report.n_bytes, 'byte')}:"
         f" {shlex.quote(str(plan.target))}\n"
     )
-    if not plan.format.is_of_items:
+    if documents and not plan.format.is_of_items:
         folder = plan.target if plan.shards else plan.target.parent
         _print_loaders(report, plan, folder)
+
+
+def _chosen(plan: ExportPlan) -> str:
+    """Return the options that limit an export; empty if none does."""
+    chosen = plan.selection
+    hosts, graphs = ("--hosts", chosen.hosts), ("--graphs", chosen.graphs)
+    given = hosts, graphs, ("--since", chosen.since_ms)
+    return ", ".join(name for name, value in given if value)
 
 
 def _print_loaders(report: ExportReport, plan: ExportPlan, folder: Path) -> None:

@@ -70,6 +70,18 @@ def test_summary_and_loaders_are_shown(crawl: Path, tmp_path: Path) -> None:
     assert f"tdb2.tdbloader --loc tdb2 {' '.join(names)}\n" in done.stdout
 
 
+def test_export_of_nothing_names_the_options_to_change(
+    crawl: Path, tmp_path: Path
+) -> None:
+    """If no statement is chosen, then a line names the options, without loaders."""
+    words = "--to", f"{tmp_path}/none.nq", "--hosts", "other.example", "--graphs", "*"
+    done = run(crawl, *words, "--since", "2026-09-21")
+    line = "no statement matches: change or leave out --hosts, --graphs, --since"
+    assert (done.returncode, done.stderr) == (0, f"scrapy: export: {line}\n")
+    assert done.stdout.startswith("0 documents, 0 statements in 1 file, ")
+    assert len(done.stdout.splitlines()) == 1
+
+
 def test_standard_output_has_statements_alone(crawl: Path) -> None:
     """If the target is standard output, then nothing but statements is there."""
     done = run(crawl, "--to", "-", "--format", "nt", "--graphs", "http://e/3")
