@@ -167,10 +167,11 @@ def test_page_has_every_setting_of_the_package() -> None:
         ("REDIS_START_URLS_KEY=%(spider)s", "'%(spider)s': must be a key of Redis"),
         ("REDIS_ENCODING=none", "REDIS_ENCODING='none': no such encoding"),
         ('REDIS_PARAMS={"redis_cls": "redis.None"}', "REDIS_PARAMS: 'redis_cls': "),
+        ("REDIS_ITEMS_SERIALIZER=a.b", "REDIS_ITEMS_SERIALIZER: 'a.b': No module"),
         ("SCHEDULER_FLUSH_ON_START=1", "SCHEDULER_FLUSH_ON_START"),
         ("DUPEFILTER_CLASS=scrapy_redis.dupefilter.RFPDupeFilter", "DUPEFILTER_CLASS"),
     ],
-    ids=["stats", "idle", "key", "encoding", "class", "flush", "filter"],
+    ids=["stats", "idle", "key", "encoding", "class", "serializer", "flush", "filter"],
 )
 def test_wrong_and_refused_settings_are_one_line(
     project: Project, setting: str, line: str

@@ -69,6 +69,7 @@ _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 # Settings of crawlers and commands that have our defaults, by their `id`.
 _applied: WeakValueDictionary[int, BaseSettings] = WeakValueDictionary()
 _PUSHED: Final = "REDIS_START_URLS_KEY"
+_SERIALIZER: Final = "REDIS_ITEMS_SERIALIZER"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
 _HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
@@ -322,6 +323,8 @@ def check_components(settings: BaseSettings) -> None:
             raise ConfigError(f"ITEM_PIPELINES: without {needed} documents are lost")
     if "RedisStatsCollector" in str(settings["STATS_CLASS"]):
         raise ConfigError("STATS_CLASS: RedisStatsCollector takes numbers alone")
+    if serializer := settings.get(_SERIALIZER):
+        load_setting(_SERIALIZER, str(serializer), serializer)
     if settings.get("HTTPAUTH_USER") and not settings.getpriority("HTTPAUTH_DOMAIN"):
         raise ConfigError(
             "HTTPAUTH_USER: needs HTTPAUTH_DOMAIN, the domain that gets the password"
