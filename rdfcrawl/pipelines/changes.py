@@ -170,8 +170,10 @@ class StoredCopies:
         return is_later_run and may_be_revisited(document) and not is_judged
 
     async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the document."""
+        """Return whether the crawl has stored the document."""
         key = copy_key(document.url)
+        if key in self._written:
+            return True
         state_store = self._spider.joined().state_store
         return await state_store.get(CRAWL, STORED, key) is not None
 

@@ -116,6 +116,9 @@ class StorePipeline(DurablePipeline):
             return pass_through(item)
         document = item
         if document.is_deleted:
+            if document.record.kind is Kind.WARC:
+                # An archive also has pages that were never there.
+                document.is_deleted = await self.copies.has(document)
             await self.forget(document)
         elif document.chunks is not None:
             document.chunks = StoreTee(self, document, document.chunks)

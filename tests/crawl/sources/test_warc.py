@@ -110,6 +110,7 @@ def test_captures_are_read_as_if_they_were_fetched(
     assert result.ask(f"{moved} [rdf:rest [rdf:first ?x]]") == [f"{HOST}/last"]
     assert result.statistics["warc/read/redirected"] == 1
     assert result.statistics["warc/read/status"] == 2
+    assert result.statistics["document/status/deleted"] == 1  # the other had no copy
 
 
 def test_only_the_archive_is_requested(commands: Commands, loopback: Loopback) -> None:
