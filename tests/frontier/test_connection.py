@@ -280,6 +280,21 @@ class TestKilledServer:
         assert await outage.persistent("ask", server_pid, client) != pid
         assert await client.get("a") == b"1"
 
+    async def test_script_on_a_replica(self, client: redis.asyncio.Redis) -> None:
+        """If a script meets a replica, then connections are closed before it is sent."""
+        n_reconnected = 0
+
+        async def reconnect() -> None:
+            nonlocal n_reconnected
+            n_reconnected += 1
+            await client.replicaof("NO", "ONE")
+
+        await client.replicaof("127.0.0.1", "9")
+        script = "return redis.call('set', KEYS[1], 'x')"
+        outage = RedisRetry(reconnect=reconnect)
+        assert await outage.persistent("set", client.eval, script, 1, "a") == b"OK"
+        assert n_reconnected == 1
+
     @pytest.mark.service
     async def test_many_commands_at_once(self, client: redis.asyncio.Redis) -> None:
         """If more hosts are visited than redis-py has connections, then none waits."""

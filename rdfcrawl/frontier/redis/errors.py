@@ -465,11 +465,13 @@ class RedisRetry:
 def lost_connection(error: RedisError | RuntimeError) -> RedisError:
     """Return an error of redis-py, also for a connection closed by uvloop.
 
+    That of a script on a replica, which Redis 6.2 wraps, has the class of others.
+
     Raises:
         RuntimeError: a different error.
     """
     if isinstance(error, RedisError):
-        return error
+        return ReadOnlyError(str(error)) if ": -READONLY " in str(error) else error
     if "handler is closed" not in str(error):
         raise error
     return RedisConnectionError("the connection was closed")
