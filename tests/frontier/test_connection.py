@@ -281,7 +281,7 @@ class TestKilledServer:
         assert await client.get("a") == b"1"
 
     async def test_script_on_a_replica(self, client: redis.asyncio.Redis) -> None:
-        """If a script meets a replica, then connections are closed before it is sent."""
+        """If a script meets a replica, then it is sent on new connections."""
         n_reconnected = 0
 
         async def reconnect() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
+import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ OWN_FAULT_DOCUMENTS: Final = "own_fault/documents"
 PARTS: Final = "own_fault/part/"
 EXAMPLES: Final = "own_fault/example/"  # text, only in this worker
 KEY: Final = "own_faults"  # in Redis: the last example of each part
-_LIBRARY: Final = os.path.dirname(os.__file__)  # of Python  # noqa: PTH120 (a prefix)
+_LIBRARY: Final = sysconfig.get_path("stdlib")
 _EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
 
 
