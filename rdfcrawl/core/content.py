@@ -185,7 +185,7 @@ def head_of(holder: HasBody, n_bytes: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class ArchiveMember:
     """One file of an archive.
 
     Attributes:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from rdfcrawl.core.content import Member, QuadChunk, QuadCopy
+    from rdfcrawl.core.content import ArchiveMember, QuadChunk, QuadCopy
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format, Link
     from rdfcrawl.core.tasks import Task
@@ -242,7 +242,7 @@ class ReadResult(NamedTuple):
     format: Format | None = None
     decided_by: str = ""
     packings: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
+    members: tuple[ArchiveMember, ...] = ()
     n_members: int = 0
     extracted: Mapping[str, int] = _NO_COUNTS
     links: AbstractSet[Link] = _NO_LINKS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rdfcrawl.core.content import Member
+from rdfcrawl.core.content import ArchiveMember
 from rdfcrawl.core.errors import TRAPS, Fault
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
@@ -143,7 +143,7 @@ def _requested(chain: tuple[str, ...], requested: tuple[str, ...]) -> tuple[str,
     return (*chain, *requested) if chain or len(requested) > 1 else ()
 
 
-def _members(members: Iterable[Member]) -> tuple[ReadMember, ...]:
+def _members(members: Iterable[ArchiveMember]) -> tuple[ReadMember, ...]:
     return tuple(ReadMember(x.name, x.format, x.n_quads) for x in members)
 
 

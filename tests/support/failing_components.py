@@ -92,7 +92,7 @@ class FullDisk:
             yield chunk
 
 
-class Exits:
+class ExitingPipeline:
     """A pipeline that ends the process as if all were well."""
 
     def process_item(self, item: object) -> object:

@@ -22,7 +22,13 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.content import NO_LINKS, DeflatePiece, FoundLinks, Member, QuadChunk
+from rdfcrawl.core.content import (
+    NO_LINKS,
+    ArchiveMember,
+    DeflatePiece,
+    FoundLinks,
+    QuadChunk,
+)
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.records import NO_FACTS, DocumentFacts
@@ -84,7 +90,7 @@ class ExtractOutcome:
     format: formats.Format | None = None
     decided_by: str = ""
     packings: tuple[str, ...] = ()
-    members: list[Member] = field(default_factory=list)
+    members: list[ArchiveMember] = field(default_factory=list)
     n_members: int = 0
     extracted: Counter[str] = field(default_factory=Counter)
     links: set[Link] = field(default_factory=set)
@@ -120,7 +126,7 @@ class ExtractOutcome:
         members["extracted"] = Counter(members["extracted"])
         members["packings"] = tuple(members["packings"])
         members["members"] = [
-            Member(name=name, format=format_name, n_quads=n)
+            ArchiveMember(name=name, format=format_name, n_quads=n)
             for name, format_name, n in members["members"]
         ]
         members["links"] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.content import ByteSource, Member
+from rdfcrawl.core.content import ArchiveMember, ByteSource
 from rdfcrawl.core.errors import (
     Fault,
     FaultLog,
@@ -483,7 +483,7 @@ class DocumentReading:
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
                 read_as = None if found else decision.format
-                member = Member(
+                member = ArchiveMember(
                     name=packed.name,
                     format=read_as.name if read_as else "",
                     n_quads=outcome.n_quads - n_before,

@@ -94,7 +94,12 @@ def test_components_that_fail_outside_of_documents_are_named(
     [
         ("FullDisk", 350, 4, "pipelines 1 (OSError(28,"),
         ("ReturnsNothing", 990, 4, "TypeError('an item pipeline returned no item')"),
-        ("Exits", 350, 1, f"{PARTS}.Exits.process_item ended the crawl: SystemExit(0)"),
+        (
+            "ExitingPipeline",
+            350,
+            1,
+            f"{PARTS}.ExitingPipeline.process_item ended the crawl: SystemExit(0)",
+        ),
     ],
 )
 def test_a_pipeline_that_fails_says_nothing_about_the_machine(

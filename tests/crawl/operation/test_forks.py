@@ -102,7 +102,7 @@ def test_workers_of_a_crew_that_is_gone_go_on(
 def test_a_signal_ends_forked_workers(
     commands: Commands, loopback: Loopback, number: signal.Signals
 ) -> None:
-    """If the crew is told to end, its worker ends in order, and nothing is left over.
+    """If the crew gets a signal to end, its workers store their work, and all end.
 
     A terminal that is closed tells both.
     """
